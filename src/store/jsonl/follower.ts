@@ -100,7 +100,7 @@ export class Follower {
   }
 
   /**
-   * Checks files that are not as recorded before lines are numbered: lines already in the file come first, no matter
+   * Checks files that are not as recorded before lines are numbered: lines already in the file come first, no matter who
    * wrote them.
    */
   inspect(visits: ReadonlyMap<SessionRow, Visit>): void {

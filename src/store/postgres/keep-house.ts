@@ -4,12 +4,12 @@ import { transferState } from './copy/copies.ts';
 import { bringUpListed } from './listed.ts';
 import { dropOldBodies } from './old-bodies.ts';
 
-/** Not at once: many commands live for less than a second. */
+/** Start late, because many commands run for less than a second. */
 const FIRST_MS = 60_000;
 const EVERY_MS = 60 * 60_000;
 const LIST_MS = 10_000;
 
-/** What has to be done now and then, by any node: it is the same for all, and done twice it does no harm. */
+/** Regular maintenance, run by every node. Running it twice is harmless. */
 export function keepHouse({ connections }: StoreContext, signal: AbortSignal): void {
   const keep = async (): Promise<void> => {
     for (let pause = FIRST_MS; !signal.aborted; pause = EVERY_MS) {
@@ -17,12 +17,12 @@ export function keepHouse({ connections }: StoreContext, signal: AbortSignal): v
       try {
         await dropAll();
       } catch {
-        // The server is away; the next time it may be there.
+        // The server is not reachable; the next run retries.
       }
     }
   };
   const dropAll = async (): Promise<void> => {
-    // Of a copy only what is whole can be compared.
+    // An unfinished copy cannot be compared with its source rows.
     const { run } = await transferState(connections);
     if (run?.finished === false) return;
     while (!signal.aborted && (await dropOldBodies(connections, Date.now())))
@@ -34,11 +34,11 @@ export function keepHouse({ connections }: StoreContext, signal: AbortSignal): v
       try {
         while (!signal.aborted && (await bringUpListed(connections)));
       } catch {
-        // Away too; lists are right without it.
+        // Not reachable. Lists are correct without this.
       }
     }
   };
-  // Ended by the signal.
+  // The signal ends both loops.
   keep().catch(() => undefined);
   list().catch(() => undefined);
 }

@@ -10,7 +10,7 @@ import { type ServerTimeline, TIMELINE } from './connection/server-timeline.ts';
 import { getSession, refuseUnknown, SESSION_COLUMNS, type SessionRow } from './rows.ts';
 
 const PAGE = 200;
-/** Of one answer of the server: the rest of a page is asked for, so that nobody holds hundreds of megabytes twice. */
+/** Rows per query. The rest of a page is read separately, so that hundreds of megabytes are never in memory twice. */
 const ROWS_PER_LOOK = 500;
 
 interface StoredLine {
@@ -18,10 +18,10 @@ interface StoredLine {
   readonly line: string;
 }
 
-/** Told of a line that is not what was sealed: such lines are left out of pages. */
+/** Called for a line that does not match its seal; such lines are left out of pages. */
 export type OnDamage = (row: SessionRow, seq: number) => Promise<void>;
 
-/** Reads lines and makes them entries. What a tail needs is kept, and checked against the session's row. */
+/** Reads lines and parses them into entries. Tails are cached and validated against the session's row. */
 export class LineReader {
   readonly #sql: Sql;
   readonly #onDamage: OnDamage;
@@ -35,7 +35,7 @@ export class LineReader {
     this.#cacheTtlMs = cacheTtlMs;
     this.#timeline = timeline;
     this.#warm = new TailCache(cacheTtlMs);
-    // The server has lost lines, and numbers and ids of theirs may be others' now.
+    // The server lost lines; their numbers and ids may belong to other lines now.
     timeline.onChange(() => {
       this.#warm = new TailCache(this.#cacheTtlMs);
     });
@@ -55,7 +55,7 @@ export class LineReader {
     };
   }
 
-  /** From what is kept and what has been appended since; all of it is kept for the next time. */
+  /** Combines the cached tail with lines appended since, and caches the result. */
   async tail(id: string, options: TailOptions): Promise<EntryPage> {
     const { limit, only } = options;
     const most = limit === undefined ? Number.POSITIVE_INFINITY : checkLimit(limit);
@@ -65,14 +65,14 @@ export class LineReader {
     const from = Math.max(start, row.seq - most + 1);
     if (only === undefined && from === start) {
       const page = await this.#tail(cache, row, from);
-      // Some of it is from before the server lost lines, some perhaps from after.
+      // The timeline changed during the read, so the lines may be mixed. Read again.
       return cache === this.#warm ? page : this.tail(id, options);
     }
     const { entries } = await this.#entries(row, from, row.seq, only);
     return { entries, lastSeq: row.seq, hasMore: from > start };
   }
 
-  /** A session's row, and with it whether the server is still the one that what is kept was read from. */
+  /** Reads a session's row, and detects whether the server's timeline has changed. */
   async #look(id: string): Promise<SessionRow> {
     const [found] = await this.#sql.query<SessionRow & { readonly timeline: string | null }>(
       `SELECT ${SESSION_COLUMNS}, ${TIMELINE} AS timeline FROM reprise.sessions WHERE id = $1`,
@@ -84,7 +84,7 @@ export class LineReader {
     return row;
   }
 
-  /** The cache is the one there was before the row was looked at: what is read now is no good for a later one. */
+  /** `cache` is the one from before the row was read: these lines must not enter a newer cache. */
   async #tail(cache: TailCache, row: SessionRow, from: number): Promise<EntryPage> {
     const to = row.seq;
     const stamp = { ...row, file_size: 0 };
@@ -95,12 +95,12 @@ export class LineReader {
     freezeEntries(fresh.entries);
     const needed = known.entries.filter(({ seq }) => seq >= from);
     const entries = [...needed, ...fresh.entries];
-    // The context begins later now; what it no longer needs weighed its share.
+    // The context may start later now. Estimate the size of the dropped entries by their number.
     const share = known.entries.length === 0 ? 0 : needed.length / known.entries.length;
     const bytes = Math.ceil(known.bytes * share) + fresh.bytes;
     if (fresh.isWhole) cache.keep(stamp, { from, to, entries, bytes }, undefined);
     else cache.forget(row.id);
-    // The list is the caller's own.
+    // Copy the list, because the caller may change it.
     return { entries: [...entries], lastSeq: to, hasMore: false };
   }
 
@@ -116,7 +116,7 @@ export class LineReader {
         entries.push({ seq, entry: decoded.record as Entry });
       else damagedAt ??= seq;
     }
-    // Whoever meets damage says so, and nobody appends behind it.
+    // Record the damage, so that no append follows it.
     if (damagedAt !== undefined && row.corrupt_at === null) await this.#onDamage(row, damagedAt);
     const wanted = only === undefined ? entries : entries.filter(({ entry }) => isOf(entry, only));
     return { entries: wanted, bytes, isWhole: damagedAt === undefined };
@@ -135,7 +135,7 @@ interface Decoded {
   readonly isWhole: boolean;
 }
 
-/** Lines by seq, both ends included. Once it has a seq a line stays as it is, so it need not be one snapshot. */
+/** Lines by seq, both ends included. Lines never change, so the pages need no common snapshot. */
 export async function* linesOf(
   sql: Sql,
   sessionId: string,
@@ -143,7 +143,7 @@ export async function* linesOf(
   to: number,
   only?: readonly string[],
 ): AsyncGenerator<StoredLine> {
-  // Of lines of other kinds the server sends nothing; as in a file, a name stands there in quotation marks.
+  // The server filters out lines of other kinds; as in a file, a kind appears in quotation marks.
   const names = only?.map((kind) => `%${JSON.stringify(kind)}%`);
   const filter = names === undefined ? '' : 'AND line LIKE ANY($4)';
   for (let next = from; next <= to; ) {

@@ -16,18 +16,21 @@ import { plainText } from './text.ts';
 const COLUMNS = SESSION_COLUMNS.split(', ')
   .map((name) => `s.${name}`)
   .join(', ');
-/** Ignoring the case of ASCII, as every store does. */
+/** Ignores the case of ASCII letters only, as every store does. */
 const TITLED = (n: string): string => {
-  // Else a parameter is folded by the locale of the database, and the columns are not.
+  // Without the collation, the parameter would be folded by the database's locale, unlike the columns.
   const sought = `lower(${n} COLLATE "C")`;
   return `(strpos(lower(s.title), ${sought}) > 0 OR strpos(lower(coalesce(s.label, '')), ${sought}) > 0)`;
 };
 
-/** Of any length: their indexes have the beginning only. */
+/** Compares values of any length; the indexes contain only the first 200 characters. */
 const START = (column: string, place: string): string =>
   `left(s.${column}, 200) = left(${place}, 200) AND s.${column} = ${place}`;
 
-/** A cursor is a place, not a count, so pages stay right while sessions come and go. */
+/**
+ * Lists sessions. A cursor is a position in the order, not an offset, so pages stay correct while sessions appear and
+ * disappear.
+ */
 export async function listSessions(sql: Sql, query: ListQuery): Promise<SessionPage> {
   const order = orderOf(query);
   const size = pageSize(query.limit);
@@ -42,7 +45,7 @@ export async function listSessions(sql: Sql, query: ListQuery): Promise<SessionP
   const exact = exactNames(order);
   const { sort } = order;
   const listed = [`s.listed_${sort}`, 's.folded'];
-  // The indexes have what a session counted when it was listed; those that have grown since are looked at beside.
+  // The list indexes lag behind. Sessions that have grown since are read separately and merged.
   const parts = statusesOf(query).flatMap((status) =>
     sort === 'time'
       ? [part(status, exact)]
@@ -74,7 +77,7 @@ function filterOf(query: ListQuery, bind: (value: unknown) => string): string {
   return terms.join(' ');
 }
 
-/** Behind the place a cursor names; empty without one. */
+/** The condition for rows after the cursor's position; empty without a cursor. */
 function placeOf({ cursor }: ListQuery, order: ListOrder, bind: (value: unknown) => string): string {
   if (cursor === undefined) return '';
   const { value, id } = parseCursor(cursor, order);
@@ -87,7 +90,7 @@ function placeOf({ cursor }: ListQuery, order: ListOrder, bind: (value: unknown)
   return `${order.isAscending ? '>' : '<'} (${place.join(', ')})`;
 }
 
-/** What the list is sorted by, exactly. */
+/** The exact sort columns. */
 function exactNames({ sort, column }: ListOrder): readonly string[] {
   const names = sort === 'time' ? ['recent', column, 'folded'] : [column, 'folded'];
   return names.map((name) => `s.${name}`);

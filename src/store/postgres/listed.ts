@@ -3,9 +3,9 @@ import type { Sql } from './connection/connections.ts';
 const ROWS_AT_ONCE = 500;
 
 /**
- * Brings what lists are sorted by up to what sessions count, some at a time; false when none is left. Beside the
- * appends: an indexed column that changes with every turn would have each of them write to all indexes of the table.
- * Rows that somebody works on are passed over, so nobody waits (I-61).
+ * Updates the counts in the list indexes, some rows at a time. @returns false when none is left. This happens outside
+ * of appends: an indexed column that changes with every turn would make each append write to all indexes of the
+ * table. Locked rows are skipped, so it never delays an append (I-61).
  */
 export async function bringUpListed(sql: Sql): Promise<boolean> {
   const rows = await sql.query(

@@ -2,17 +2,18 @@ import { LOOK_BYTES } from '../shared/look-bytes.ts';
 
 export interface BoundedLines {
   readonly columns: string;
-  /** A table and the condition on it. */
+  /** A table and a condition. */
   readonly from: string;
   readonly order: string;
-  /** The column that may be long. */
+  /** The column that can be long. */
   readonly text: string;
   readonly limit: string;
 }
 
 /**
- * A statement for lines of any length that answers with no more than one look should read, and one line at least. The
- * server knows how long a line is without unpacking it. `is_last` says of the last row that nothing is behind it.
+ * Builds a statement for lines of any length that returns at most what one read should take, and at least one line.
+ * The server knows the length of a line without decompressing it. `is_last` is true for the last row if no row
+ * follows.
  */
 export function boundedLines({ columns, from, order, text, limit }: BoundedLines): string {
   return `SELECT ${columns}, place = count AND count < ${limit} AS is_last FROM (
@@ -25,7 +26,7 @@ export function boundedLines({ columns, from, order, text, limit }: BoundedLines
     ) AS counted WHERE before < ${LOOK_BYTES} ORDER BY place`;
 }
 
-/** Of a session, between two seqs. */
+/** The lines of a session between two seqs. */
 export const SOME_LINES: string = boundedLines({
   columns: 'seq, line',
   from: 'reprise.lines WHERE session_id = $1 AND seq BETWEEN $2 AND $3',

@@ -5,17 +5,17 @@ import { sqlState } from './connection/pg-error.ts';
 import { type StoreContext, transaction } from './connection/transaction.ts';
 import { MIGRATIONS, OLDEST_READER } from './schema.ts';
 
-/** Any number will do, as long as all nodes take the same one: "reprise" in ASCII. */
+/** "reprise" in ASCII. Any number works if all nodes use the same. */
 const LOCK = 0x7265_7072_6973;
 
 const TABLE = `CREATE TABLE IF NOT EXISTS reprise.schema_version (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
-  -- how many steps have been taken, and the fewest a program must know to work here
+  -- version: number of applied steps; oldest_reader: steps that a program must know to work here
   version bigint NOT NULL,
   oldest_reader bigint NOT NULL
 )`;
 
-/** An index on many rows takes its time, and so does waiting for the node that makes it. */
+/** Creating an index on many rows takes long, and so does waiting for the node that creates it. */
 const LONG = { isLong: true };
 
 interface VersionRow {
@@ -23,7 +23,7 @@ interface VersionRow {
   readonly oldest_reader: number;
 }
 
-/** Takes the steps that are missing, once however many nodes start together. */
+/** Applies the missing steps, once even if many nodes start together. */
 export async function migrate(context: StoreContext): Promise<void> {
   const { connections } = context;
   const known = await readVersion(connections);
@@ -36,7 +36,7 @@ export async function migrate(context: StoreContext): Promise<void> {
       tx.run(
         'INSERT INTO reprise.schema_version (version, oldest_reader) VALUES (0, 1) ON CONFLICT DO NOTHING',
       );
-      // The row is the lock where there is no other; with one it costs nothing.
+      // If advisory locks are off, this row is the lock; otherwise it costs nothing.
       const [row] = await tx.query<VersionRow>(
         'SELECT version, oldest_reader FROM reprise.schema_version FOR UPDATE',
       );
@@ -51,7 +51,7 @@ export async function migrate(context: StoreContext): Promise<void> {
   );
 }
 
-/** For whoever must not write: the tables are as this version knows them, or it is said what is missing. */
+/** For read-only use: checks that the tables match this version, and reports what is missing. */
 export async function assertCurrent(connections: Connections): Promise<void> {
   const known = await readVersion(connections);
   if (known === undefined) {
@@ -67,7 +67,7 @@ export async function assertCurrent(connections: Connections): Promise<void> {
   );
 }
 
-/** Two who make the same schema at once get in each other's way in the catalogue, which is no error here. */
+/** Two nodes that create the schema at once conflict in the catalog; that is expected and retried. */
 async function prepare(context: StoreContext): Promise<void> {
   const { advisoryLocks } = context.connections.settings;
   for (let tries = 1; ; tries++) {
@@ -100,7 +100,7 @@ async function readVersion(connections: Connections): Promise<VersionRow | undef
   return row;
 }
 
-/** Whether there is nothing to do. A program that is too old must not touch what it does not understand. */
+/** Whether no step is missing. Throws if this program is too old for the schema. */
 function isReady({ version, oldest_reader }: VersionRow): boolean {
   if (oldest_reader > MIGRATIONS.length) {
     throw failure(

@@ -8,8 +8,8 @@ import { type StoreContext, transaction } from './connection/transaction.ts';
 const COLUMNS = 'session_id, seq, value';
 
 /**
- * In the order of ids, so that two who write the same notes wait for each other and not in a circle. The sessions are
- * locked against being purged: whoever does that just now is waited for, and then there is no such session.
+ * Writes in the order of ids, so that concurrent writers cannot deadlock. The lock on the sessions waits for a
+ * running purge; the purged session is then missing and gets no note.
  */
 const PUT = `INSERT INTO reprise.notes (name, session_id, seq, value)
   SELECT $1, n.id, n.seq, n.value FROM unnest($2::text[], $3::bigint[], $4::text[]) AS n (id, seq, value)
@@ -35,7 +35,7 @@ export function postgresNotes(context: StoreContext): Notes {
       return row === undefined ? undefined : toNote(row);
     },
     put: async (name, notes) => {
-      // Of two of one session the last one counts, as everywhere.
+      // Of several notes for one session the last one counts, as in all stores.
       const last = [...new Map(checkNotes(notes).map((note) => [note.id, note])).values()];
       const values = [
         checkNoteName(name),

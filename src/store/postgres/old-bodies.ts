@@ -10,8 +10,9 @@ const FORGET = `UPDATE reprise.inbox SET body = '{}' WHERE (session_id, number) 
   RETURNING number`;
 
 /**
- * What was said in a message that has ended is in the history. A month after it came its row keeps id, state and
- * detail, and its key is known for ever, but the words go. True: there may be more.
+ * Removes the text of old messages. The history has the text of a message that has ended, so a month after it arrived
+ * its row keeps only id, state and detail; its idempotency key stays permanently. @returns true if there may be more
+ * rows.
  */
 export async function dropOldBodies(sql: Sql, now: number): Promise<boolean> {
   const rows = await sql.query(FORGET, [new Date(now - KEPT_MS).toISOString()]);

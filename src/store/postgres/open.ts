@@ -19,7 +19,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
   readonly search?: 'index' | 'scan';
 }
 
-/** The oldest server with everything we ask for. */
+/** The oldest server version with all required features. */
 const MIN_VERSION = 140_000;
 
 interface ServerFacts {
@@ -36,7 +36,7 @@ const FACTS = `SELECT current_setting('server_version_num')::int AS version,
   current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
 
-/** One database for many nodes. The tables are made by whoever comes first. */
+/** Opens a store on a database that many nodes share. The first node creates the tables. */
 export async function openPostgresStore({
   now,
   sessionCacheTtlMs,
@@ -64,7 +64,7 @@ export async function openPostgresStore({
     const askedAt = Date.now();
     const [server] = await connections.query<ServerFacts>(FACTS);
     assertFit(server);
-    // The connection was made meanwhile, so this is a rough estimate; the first look for events makes it better.
+    // A rough estimate, because the connection was opened in between; the first read of live events improves it.
     clock.learn(server.now_ms, askedAt, Date.now());
     await (readOnly ? assertCurrent(connections) : migrate(context));
     connections.opened();
@@ -79,7 +79,7 @@ export async function openPostgresStore({
       ...(sessionCacheTtlMs !== undefined && { cacheTtlMs: sessionCacheTtlMs }),
     });
   } catch (error) {
-    // Half a store is none.
+    // Close what was opened so far.
     await indexer?.[Symbol.asyncDispose]();
     await connections[Symbol.asyncDispose]();
     throw error;

@@ -27,7 +27,7 @@ import { type StoreContext, transaction } from './connection/transaction.ts';
 import { boundedLines } from './long-lines.ts';
 import { CHAT_COLUMNS, findChat, writeLog } from './write/convlog-rows.ts';
 
-/** The convlog on PostgreSQL. Whatever is looked for, a statement reads a bounded number of chats or lines. */
+/** The channel log on PostgreSQL. Each statement reads a limited number of chats or lines. */
 export class PostgresConvlog implements Convlog {
   readonly #context: StoreContext;
 
@@ -60,7 +60,7 @@ async function readChat(sql: Sql, chat: ConvlogChatRef, range: ConvlogRange): Pr
   return answered(sql, readLines(found, search));
 }
 
-/** Each question is a statement of its own. */
+/** Answers each query of the generator with a separate statement. */
 async function answered<T>(sql: Sql, asking: Asking<T>, query: ConvlogQuery = {}): Promise<T> {
   for (let step = asking.next(); ; ) {
     if (step.done === true) return step.value;
@@ -73,7 +73,7 @@ async function answered<T>(sql: Sql, asking: Asking<T>, query: ConvlogQuery = {}
   }
 }
 
-/** What no index finds is asked of each chat on the way, so that a statement is never longer than its count. */
+/** Conditions without an index are evaluated for each chat, so a statement never reads more than its `count`. */
 async function chatsAfter(
   sql: Sql,
   { agentId, channelType, member, sort = 'time' }: ConvlogQuery,
@@ -84,7 +84,7 @@ async function chatsAfter(
   const value = (asked: unknown): string => `$${values.push(asked)}`;
   const where: string[] = ['messages > 0'];
   const hit: string[] = ['true'];
-  // Case of ASCII, as in the other stores: what else would depend on the locale of the database.
+  // Ignores the case of ASCII letters only, as the other stores do; more would depend on the database's locale.
   if (channelType !== undefined)
     hit.push(`lower(channel_type) = lower(${value(escapeKeyPart(channelType))} COLLATE "C")`);
   if (member !== undefined) {
@@ -92,7 +92,7 @@ async function chatsAfter(
     hit.push(`EXISTS (SELECT 1 FROM reprise.convlog_members AS m WHERE m.chat = c.chat
       AND (m.sender_id = ${name} OR lower(m.sender_name) = lower(${name} COLLATE "C")))`);
   }
-  // In the index of the time only: by messages one agent may be anywhere.
+  // Only the index by time includes the agent. By messages, the chats of one agent can be anywhere.
   if (agentId !== undefined) (sort === 'time' ? where : hit).push(`agent_id = ${value(agentId)}`);
   if (place.chat !== 0) where.push(`(${column}, chat) < (${value(place.by)}, ${value(place.chat)})`);
   const most = hit.length > 1 ? CHATS_PER_STEP : count;
@@ -117,7 +117,7 @@ async function withMembers(sql: Sql, chats: readonly ChatState[]): Promise<Convl
   return chats.map((row) => chatOf(row, members.get(row.chat) ?? []));
 }
 
-/** At most so many, and no more than one look should read: a line may be long. */
+/** At most `count` lines, and no more bytes than one read should take, because a line can be long. */
 async function linesFrom(
   sql: Sql,
   chat: number,

@@ -22,18 +22,18 @@ import { getItem, pendingItems } from './write/inbox-rows.ts';
 
 export interface PostgresInboxOptions {
   readonly context: StoreContext;
-  /** Wakes who sleeps among them when an inbox may have changed, and by the clock; from `begin` on. */
+  /** Wakes watchers when an inbox may have changed, and at intervals; starts with `begin`. */
   readonly wakes: { readonly inboxes: Sleepers; begin(): void };
   /** Aborts when the store closes. */
   readonly closing: AbortSignal;
 }
 
-/** The inbox on PostgreSQL: every call one transaction or one look, every node the same. */
+/** The inbox on PostgreSQL. Each call is one transaction or one query, and all nodes are equal. */
 export class PostgresInbox implements Inbox {
   readonly #context: StoreContext;
   readonly #wakes: PostgresInboxOptions['wakes'];
   readonly #closing: AbortSignal;
-  /** Where a watch that starts now begins. */
+  /** The position at which a new watch starts. */
   #at: Xid;
 
   private constructor({ context, wakes, closing }: PostgresInboxOptions, at: Xid) {
@@ -83,14 +83,14 @@ export class PostgresInbox implements Inbox {
 
   watch({ signal }: InboxWatchOptions): AsyncIterable<string> {
     this.#wakes.begin();
-    // From this call on, whenever the loop over it begins.
+    // Changes count from this call on, even if the caller starts its loop later.
     return this.#changes(this.#at, AbortSignal.any([signal, this.#closing]));
   }
 
   async *#changes(after: Xid, signal: AbortSignal): AsyncGenerator<string> {
     const changes = new InboxChanges(after);
     while (!signal.aborted) {
-      // Asleep before looking: what is committed in between wakes us.
+      // Subscribe before reading, so that a commit in between wakes the watch.
       using sleep = this.#wakes.inboxes.sleep('', signal);
       const sessions = await this.#look(changes);
       if (signal.aborted) return;
@@ -103,7 +103,7 @@ export class PostgresInbox implements Inbox {
     }
   }
 
-  /** A server that cannot be asked now is asked at the next wake: what happened meanwhile is not lost, only told later. */
+  /** If the server is not reachable, the next wake-up asks again: changes are reported later, but not lost. */
   async #look(changes: InboxChanges): Promise<string[]> {
     try {
       return await changes.next(this.#context.connections);

@@ -1,4 +1,4 @@
-/* Longer than files here should be: it is the port, method by method, and each is a line or two. */
+/* This file is longer than most: it implements the port method by method, and each method takes a line or two. */
 
 import { RepriseError } from '../../errors.ts';
 import { parseNewSessionId, parseSessionId } from '../../keys/ids.ts';
@@ -96,17 +96,17 @@ import { acquireLease, listLeases, releaseLease, renewLease } from './write/leas
 export interface PostgresStoreParts {
   readonly context: StoreContext;
   readonly wakes: Wakes;
-  /** Unset: nothing is indexed here, and searches read what no other node has indexed. */
+  /** Unset if this node does not index. Searches then read what no other node has indexed. */
   readonly indexer: SearchIndexer | undefined;
   readonly durability: 'disk' | 'os';
   readonly clock: ServerClock;
   readonly cacheTtlMs?: number;
 }
 
-/** On top of the time a caller waits for a lease: for the answer of a server that is just slow. */
+/** Extra time for the answer of a slow server, on top of the caller's time limit for a lease. */
 const LOCK_GRACE_MS = 1000;
 
-/** The port on one database that many nodes share. */
+/** Implements the port on one database that many nodes share. */
 export class PostgresStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: Inbox;
@@ -217,7 +217,7 @@ export class PostgresStore implements Store {
     return this.#writer.append({
       ...rest,
       id: parseSessionId(id),
-      // As they are now: the caller may go on with its objects while they wait.
+      // Copy the entries: the caller may change its objects while they wait.
       entries: structuredClone(entries),
       ...(log !== undefined && { log: checkLog(log) }),
       ...(deliver !== undefined && { deliver: deliver.map(receiveRequest) }),
@@ -232,7 +232,7 @@ export class PostgresStore implements Store {
     return this.#lines.read(parseSessionId(id), range);
   }
 
-  /** Bytes that are not what their name says are damage, never an answer. */
+  /** Returns a blob. Bytes that do not match the hash are reported as damage, never returned. */
   async blob(id: string, name: string): Promise<Uint8Array> {
     const { connections } = this.#context;
     const hash = blobHash(name);
@@ -253,13 +253,13 @@ export class PostgresStore implements Store {
     const over = AbortSignal.any([signal, this.#closing.signal]);
     while (!signal.aborted) {
       this.#closing.signal.throwIfAborted();
-      // Asleep before looking: what is committed in between wakes us.
+      // Subscribe before reading, so that a commit in between wakes the watch.
       using sleep = this.#wakes.sessions.sleep(id, over);
       let entries: readonly StoredEntry[] = [];
       try {
         ({ entries } = await this.read(id, { from: seen + 1 }));
       } catch (error) {
-        // A watch outlives a server that is away for a while; the clock wakes it.
+        // A watch survives an unreachable server; the poll wakes it again.
         if (this.#closing.signal.aborted || !isPassing(error)) throw error;
         this.#wakes.lookAgain(id);
       }
@@ -359,7 +359,8 @@ export class PostgresStore implements Store {
     this.#closing.abort(storeClosed());
     await this.#writer.idle();
     await this.#indexer?.[Symbol.asyncDispose]();
-    // Whoever sweeps next runs what waits. Side by side: a server that is away is waited for once, not for each.
+    // The next process that sweeps runs the waiting messages. In parallel, so that an unreachable server delays the
+    // close only once.
     await Promise.all(
       this.#leases.leases.map((lease) => lease.release({ handOver: true }).catch(() => null)),
     );
@@ -386,9 +387,9 @@ export class PostgresStore implements Store {
     });
   }
 
-  /** Read-only from now on, from the first byte that is not what was sealed. */
+  /** Marks a session as read-only from its first damaged byte. */
   async #noteDamage({ id }: SessionRow, seq: number): Promise<void> {
-    // Whoever may write notes it when it is met the next time.
+    // A node that may write records the damage when it finds it.
     if (this.#context.connections.settings.readOnly) return;
     await this.#write(async (tx) => {
       const row = await lockSession(tx, id);
@@ -403,7 +404,7 @@ export class PostgresStore implements Store {
   }
 }
 
-/** The server is away or busy, and will be back. */
+/** Whether the failure is temporary: the server is unreachable or busy. */
 function isPassing(error: unknown): boolean {
   return error instanceof RepriseError && (error.code === 'STORE_FAILED' || error.code === 'STORE_BUSY');
 }

@@ -7,9 +7,9 @@ import { plainText } from './text.ts';
 
 /** A row of `sessions`. */
 export interface SessionRow extends SessionState {
-  /** Of its lease, whose time may be over; 0: there is none. */
+  /** Epoch of its lease, which may have expired; 0 without a lease. */
   lease_epoch: number;
-  /** Of all its lines with their LFs. */
+  /** Total size of its lines, including LFs. */
   bytes: number;
 }
 
@@ -17,11 +17,11 @@ export interface LineRow {
   readonly session_id: string;
   readonly seq: number;
   readonly entry_id: string | null;
-  /** Without its LF. */
+  /** Without the LF. */
   readonly line: string;
 }
 
-/** In SQL; also what arrays of them are cast to. */
+/** SQL types of the columns, also used to cast arrays of them. */
 const TYPES = {
   id: 'text',
   agent_id: 'text',
@@ -50,7 +50,7 @@ const TYPES = {
   corrupt_at: 'bigint',
 } as const satisfies Record<keyof SessionRow, string>;
 
-/** What a transaction may change; the rest is set once. */
+/** Columns that a transaction may change; the others are set once. */
 const CHANGEABLE = [
   'title',
   'label',
@@ -74,7 +74,7 @@ const CHANGEABLE = [
 
 const ALL = Object.keys(TYPES) as (keyof SessionRow)[];
 
-/** Named one by one: a newer node may have added columns, which would change what a prepared statement answers. */
+/** Columns are named one by one: a column added by a newer node would change the result of a prepared statement. */
 export const SESSION_COLUMNS: string = ALL.join(', ');
 
 const LOCK = `SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
@@ -94,7 +94,7 @@ const FEW_LINES = 8;
 const INSERT_LINES = `INSERT INTO reprise.lines (session_id, seq, entry_id, line)
   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])`;
 
-/** A session's row, locked until the transaction ends; the same copy for everybody in it. */
+/** Locks a session's row until the transaction ends. All code in the transaction shares the returned object. */
 export async function lockSession(tx: Tx, id: string): Promise<SessionRow> {
   const known = tx.sessions.get(id);
   if (known !== undefined) return known;
@@ -104,7 +104,7 @@ export async function lockSession(tx: Tx, id: string): Promise<SessionRow> {
   return row;
 }
 
-/** As `lockSession`, undefined where there is none; for several questions that are asked at once. */
+/** Like `lockSession`, but returns `undefined` if the session does not exist. For several statements sent at once. */
 export async function lockIfThere(tx: Tx, session: SessionRef): Promise<SessionRow | undefined> {
   const { is, value } = sessionRef(session, '$1');
   const [row] = await tx.query<SessionRow>(
@@ -112,13 +112,16 @@ export async function lockIfThere(tx: Tx, session: SessionRef): Promise<SessionR
     [value],
   );
   if (row === undefined) return undefined;
-  // What this transaction has changed and not written yet is in its own copy.
+  // Changes that this transaction has not written yet are in its own copy.
   const known = tx.sessions.get(row.id) ?? row;
   tx.sessions.set(row.id, known);
   return known;
 }
 
-/** Those that are there, in the order of their ids; or those that are there and nobody else has locked. */
+/**
+ * Locks the existing rows in the order of their ids; with `skipLocked`, skips rows that another transaction has
+ * locked.
+ */
 export async function lockAll(
   tx: Tx,
   ids: readonly string[],
@@ -129,7 +132,7 @@ export async function lockAll(
   return rows;
 }
 
-/** As it is committed, without a lock. */
+/** The committed row, without a lock. */
 export async function findSession(sql: Sql, id: string): Promise<SessionRow | undefined> {
   const [row] = await sql.query<SessionRow>(`SELECT ${SESSION_COLUMNS} FROM reprise.sessions WHERE id = $1`, [
     id,
@@ -150,7 +153,10 @@ export async function refuseUnknown(sql: Sql, id: string): Promise<never> {
   throw unknownSession(id, await isPurged(sql, id));
 }
 
-/** False where the id is taken, in whatever case. Waits for somebody who is taking it just now. */
+/**
+ * Inserts a session. Waits for a transaction that inserts the same id. @returns false if the id is taken, in any
+ * case.
+ */
 export async function insertSession(tx: Tx, row: SessionRow): Promise<boolean> {
   const made = await tx.query(
     INSERT,
@@ -177,7 +183,7 @@ export function saveSessions(tx: Tx, rows: readonly SessionRow[]): void {
 }
 
 export function insertLines(tx: Tx, lines: readonly LineRow[]): void {
-  // Arrays are text within text, which is worth its escaping only for many.
+  // Array parameters need escaping, which only pays off for many lines.
   if (lines.length <= FEW_LINES) {
     const places = lines.map((_, i) => `($${4 * i + 1}, $${4 * i + 2}, $${4 * i + 3}, $${4 * i + 4})`);
     tx.run(
@@ -194,7 +200,7 @@ export function insertLines(tx: Tx, lines: readonly LineRow[]): void {
   ]);
 }
 
-/** A title is what somebody said. */
+/** Titles and labels may contain characters that PostgreSQL refuses. */
 function stored(row: SessionRow, name: keyof SessionRow): string | number | null {
   const value = row[name];
   return typeof value === 'string' && (name === 'title' || name === 'label') ? plainText(value) : value;

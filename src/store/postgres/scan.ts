@@ -12,7 +12,7 @@ import { findSession, getSession, type SessionRow } from './rows.ts';
 
 const SESSIONS_PER_LOOK = 500;
 
-/** Reads every line, of one session or of all, and compares it with its checksums. */
+/** Reads every line of one session or of all, and compares it with its checksum. */
 export async function verifySessions(
   sql: Sql,
   { id, onProgress }: VerifyOptions & { readonly id?: string },
@@ -45,11 +45,14 @@ async function verifySession(sql: Sql, row: SessionRow): Promise<VerifyFinding[]
   for await (const { line } of linesOf(sql, id, 1, row.seq)) examiner.push(Buffer.from(`${line}\n`));
   const { findings, blobs } = examiner.finish({ lines: row.seq, bytes: row.bytes });
   const inBlobs = blobs === undefined ? [] : await verifyBlobs(sql, id, blobs);
-  // Purged before the end: what could not be read any more is no finding.
+  // The session was purged during the check, so unreadable lines are not a finding.
   return (await findSession(sql, id)) === undefined ? [] : [...findings, ...inBlobs];
 }
 
-/** What the lines name against what is there. The server counts: no blob has to travel to be checked. */
+/**
+ * Compares the blobs that lines reference with the stored ones. The server computes the hashes, so no blob is
+ * transferred.
+ */
 async function verifyBlobs(sql: Sql, id: string, names: ReadonlySet<string>): Promise<VerifyFinding[]> {
   const rows = await sql.query<{ hash: string; is_whole: boolean }>(
     `SELECT hash, encode(sha256(bytes), 'hex') = hash AS is_whole FROM reprise.blobs
@@ -77,7 +80,7 @@ export async function exportSession(sql: Sql, id: string): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** As many of these lines as one look should take. */
+/** Returns as many of these lines as one read should take. */
 export async function exportLines(sql: Sql, id: string, range: LineRange): Promise<LinePart> {
   const { seq } = await getSession(sql, id);
   const to = Math.min(range.to, seq);
@@ -98,7 +101,7 @@ export async function countAll(connections: Connections): Promise<StoreStats> {
   const [row] = await connections.query<{ sessions: number; damaged: number; bytes: number }>(
     'SELECT count(*) AS sessions, count(corrupt_at) AS damaged, coalesce(sum(bytes), 0)::bigint AS bytes FROM reprise.sessions',
   );
-  // There are no files that could be behind.
+  // Without transcript files nothing can be behind.
   const { sessions = 0, damaged = 0, bytes = 0 } = row ?? {};
   return { sessions, damaged, bytes, behind: 0, problems: [], ...(server !== undefined && { server }) };
 }

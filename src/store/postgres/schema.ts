@@ -1,13 +1,13 @@
 /**
- * Tables of the PostgreSQL store, all in the schema `reprise`. Times are ISO-8601, JSON is text: `jsonb` refuses
- * `\u0000` and writes numbers anew. What may hold any text is escaped first, because text here has no NUL. Ids and
- * times compare byte by byte (collation "C"), as in every other store. `session_id` comes first in every key that has
- * one.
+ * Tables of the PostgreSQL store, all in the schema `reprise`. Times are ISO 8601. JSON is stored as text, because
+ * `jsonb` refuses `\u0000` and reformats numbers. Values that may be any text are escaped first, because PostgreSQL's
+ * text has no NUL. Ids and times compare byte by byte (collation "C"), as in every other store. `session_id` comes
+ * first in every key that has one.
  */
 const CORE = `
 CREATE TABLE reprise.sessions (
   id text COLLATE "C" PRIMARY KEY,
-  -- ids that differ only in case are one: they would be one file elsewhere
+  -- ids that differ only in case count as equal: other stores would use one file for both
   folded text COLLATE "C" GENERATED ALWAYS AS (lower(id COLLATE "C")) STORED UNIQUE,
   agent_id text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
@@ -25,17 +25,18 @@ CREATE TABLE reprise.sessions (
   turn_count bigint NOT NULL DEFAULT 0,
   token_estimate bigint NOT NULL DEFAULT 0,
   settings text NOT NULL DEFAULT '{}',
-  -- seq counts all lines, q our own; they differ where another tool has appended before the session came here
+  -- seq counts all lines, q our own; they differ if another tool had appended lines before the session was copied
+  -- here
   seq bigint NOT NULL,
   q bigint NOT NULL,
   leaf text COLLATE "C",
   epoch bigint NOT NULL DEFAULT 0,
-  -- that of its row in leases, 0 where there is none: whoever has locked the session need not look there
+  -- the epoch of its row in leases, 0 without a lease: a transaction that has locked the session need not read leases
   lease_epoch bigint NOT NULL DEFAULT 0,
-  -- the first seq the context needs, and the compaction that said so (0: none, or its branch was left)
+  -- the first seq that the context needs, and the compaction that set it (0: none, or its branch was left)
   context_seq bigint NOT NULL DEFAULT 1,
   context_compaction bigint NOT NULL DEFAULT 0,
-  -- of all its lines with their LFs
+  -- of all lines with their LFs
   bytes bigint NOT NULL DEFAULT 0,
   corrupt_at bigint
 ) WITH (fillfactor = 70);
@@ -45,18 +46,18 @@ CREATE INDEX sessions_by_parent ON reprise.sessions (parent_id) WHERE parent_id 
 CREATE INDEX sessions_by_channel ON reprise.sessions (channel) WHERE channel IS NOT NULL;
 CREATE INDEX sessions_by_kind ON reprise.sessions (kind);
 
--- Whoever decides which session a key stands for locks its row first, and makes it where there is none.
+-- A transaction that changes the active session of a key locks the key's row first, and inserts it if it is missing.
 CREATE TABLE reprise.active (
   key text COLLATE "C" PRIMARY KEY,
   session_id text COLLATE "C" NOT NULL DEFAULT '',
   counter bigint NOT NULL DEFAULT 0
 );
 
--- The stored lines without their LF, byte for byte what every other store has.
+-- The stored lines without their LF, byte for byte the same as in every other store.
 CREATE TABLE reprise.lines (
   session_id text COLLATE "C" NOT NULL,
   seq bigint NOT NULL,
-  -- null for the header, and for a line of another tool whose id an earlier one has
+  -- null for the header, and for a line of another tool that reuses an earlier id
   entry_id text COLLATE "C",
   line text COLLATE "C" NOT NULL,
   PRIMARY KEY (session_id, seq),
@@ -78,7 +79,7 @@ CREATE TABLE reprise.blobs (
   bytes bytea NOT NULL,
   PRIMARY KEY (session_id, hash)
 );
--- images and such do not get smaller
+-- images and similar data do not compress
 ALTER TABLE reprise.blobs ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 CREATE TABLE reprise.leases (
@@ -90,7 +91,7 @@ CREATE TABLE reprise.leases (
   expires_at timestamptz NOT NULL
 ) WITH (fillfactor = 70);
 
--- By the folded id. Outlives everything else of a session.
+-- Folded ids of purged sessions; these rows are permanent.
 CREATE TABLE reprise.purged (id text COLLATE "C" PRIMARY KEY);
 
 CREATE TABLE reprise.inbox (
@@ -103,21 +104,21 @@ CREATE TABLE reprise.inbox (
   group_name text COLLATE "C",
   body text NOT NULL,
   detail text,
-  -- ids of dropped rows as JSON, for the one that stands for them
+  -- ids of dropped rows that are summarized in this one, as JSON
   carries text,
   attempts bigint NOT NULL DEFAULT 0,
   created_at text COLLATE "C" NOT NULL,
-  -- the transaction that accepted or settled it last: whoever watches asks for all that may have ended since
+  -- the transaction that last accepted or settled the row, for watchers; see inbox-changes.ts
   changed_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (session_id, number)
 ) WITH (fillfactor = 80);
 CREATE INDEX inbox_waiting ON reprise.inbox (session_id, number) WHERE state IN ('accepted', 'running');
 CREATE INDEX inbox_groups ON reprise.inbox (group_name, number) WHERE group_name IS NOT NULL AND state IN ('accepted', 'running');
 CREATE INDEX inbox_changes ON reprise.inbox (changed_by);
--- for copies, which take rows of all sessions in the order they came
+-- for copies, which read the rows of all sessions in order
 CREATE INDEX inbox_numbers ON reprise.inbox (number);
 
--- By the database itself, so that no statement can forget it. A row that begins to run is no news.
+-- A trigger, so that no statement can forget the update. A row that starts to run does not count as a change.
 CREATE FUNCTION reprise.note_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.changed_by := pg_current_xact_id();
@@ -126,13 +127,13 @@ END $$;
 CREATE TRIGGER inbox_settled BEFORE UPDATE OF state ON reprise.inbox
   FOR EACH ROW WHEN (NEW.state <> 'running') EXECUTE FUNCTION reprise.note_change();
 
--- What has ended and still has its words, by the time it came.
+-- Rows that have ended and still have their text, by arrival time.
 CREATE INDEX inbox_spoken ON reprise.inbox (created_at) WHERE state NOT IN ('accepted', 'running') AND body <> '{}';
 
--- Who counts the members of a group before adding one locks its row.
+-- A transaction that counts the members of a group before it adds one locks the group's row.
 CREATE TABLE reprise.inbox_group_locks (name text COLLATE "C" PRIMARY KEY);
 
--- Outlives reset, delete and purge: a message is accepted once, ever.
+-- These rows survive reset, delete and purge, so that a message is never accepted twice.
 CREATE TABLE reprise.inbound_keys (
   agent_id text COLLATE "C" NOT NULL,
   source text COLLATE "C" NOT NULL,
@@ -142,10 +143,10 @@ CREATE TABLE reprise.inbound_keys (
   PRIMARY KEY (agent_id, source, key)
 );
 
--- What was said on each channel, whatever became of the sessions. Names are escaped, contents are JSON.
+-- The channel log, which does not depend on the sessions. Names are escaped, contents are JSON.
 CREATE TABLE reprise.convlog_chats (
   chat bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- of the three names, which may be longer than what an index takes
+  -- hash of the three names, which may be longer than an index allows
   name_hash text COLLATE "C" NOT NULL UNIQUE,
   agent_id text COLLATE "C" NOT NULL,
   channel_type text COLLATE "C" NOT NULL,
@@ -174,10 +175,10 @@ CREATE TABLE reprise.convlog_lines (
   PRIMARY KEY (chat, number)
 );
 
--- Who spoke where, under which names.
+-- The senders of each chat with the names they used.
 CREATE TABLE reprise.convlog_members (
   chat bigint NOT NULL,
-  -- of id and name
+  -- hash of id and name
   name_hash text COLLATE "C" NOT NULL,
   sender_id text COLLATE "C" NOT NULL,
   sender_name text COLLATE "C" NOT NULL,
@@ -186,14 +187,14 @@ CREATE TABLE reprise.convlog_members (
 );
 CREATE INDEX convlog_members_recent ON reprise.convlog_members (chat, last_number DESC);
 
--- Running deltas on their way to other nodes. Not logged: after a crash nobody waits for them any more.
+-- Live events on their way to other nodes. Unlogged: after a crash no listener needs them.
 CREATE UNLOGGED TABLE reprise.live_events (
   session_id text COLLATE "C" NOT NULL,
   number bigint GENERATED ALWAYS AS IDENTITY,
-  -- the store that published it, which has told its own listeners
+  -- the store that published the event; it has already notified its own listeners
   engine text COLLATE "C" NOT NULL,
   event text NOT NULL,
-  -- so many of the same session were let go right before it
+  -- number of events of this session that were dropped immediately before this one
   missed bigint NOT NULL DEFAULT 0,
   made_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
   made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -201,15 +202,16 @@ CREATE UNLOGGED TABLE reprise.live_events (
 );
 `;
 
-/** Since version 2: what searches look into; derived from the lines, and made anew by `reindex`. */
+/** Since version 2: the search index, derived from the lines and rebuilt by `reindex`. */
 const SEARCH = `
--- How far the index has a session. Beside the session's seq, so that no line can be left out, whoever commits when.
+-- The last indexed seq. Stored beside the session's seq, so that no line can be missed, in whatever order
+-- transactions commit.
 ALTER TABLE reprise.sessions ADD COLUMN indexed_seq bigint NOT NULL DEFAULT 0;
--- A column of its own: the seq in the index's condition would have every append write to all indexes of the table.
+-- A separate column: with seq in the index's condition, every append would write to all indexes of the table.
 ALTER TABLE reprise.sessions ADD COLUMN unindexed boolean NOT NULL GENERATED ALWAYS AS (seq > indexed_seq) STORED;
 CREATE INDEX sessions_unindexed ON reprise.sessions (id) WHERE unindexed;
 
--- Pieces of the texts of some lines in a row; see search-grams.ts.
+-- Grams of the texts of consecutive lines; see search-grams.ts.
 CREATE TABLE reprise.search_blocks (
   session_id text COLLATE "C" NOT NULL,
   first_seq bigint NOT NULL,
@@ -217,24 +219,24 @@ CREATE TABLE reprise.search_blocks (
   -- of the texts, and of the lines
   chars bigint NOT NULL,
   bytes bigint NOT NULL,
-  -- when they were said, in milliseconds
+  -- times of the messages in milliseconds
   oldest bigint NOT NULL,
   newest bigint NOT NULL,
   grams int4[] NOT NULL,
   PRIMARY KEY (session_id, first_seq)
 );
--- hashes do not get smaller
+-- hashes do not compress
 ALTER TABLE reprise.search_blocks ALTER COLUMN grams SET STORAGE EXTERNAL;
 CREATE INDEX search_grams ON reprise.search_blocks USING gin (grams);
 
--- By the index, always: what it costs to unpack arrays is nothing a planner counts, and it would rather read them all.
+-- Always uses the index: the planner ignores the cost of decompressing arrays and would read all rows.
 CREATE FUNCTION reprise.search_candidates(asked int4[])
   RETURNS TABLE (session_id text, first_seq bigint, last_seq bigint, bytes bigint, oldest bigint, newest bigint)
   LANGUAGE sql STABLE SET enable_seqscan = off AS $$
     SELECT session_id, first_seq, last_seq, bytes, oldest, newest FROM reprise.search_blocks WHERE grams @> asked
   $$;
 
--- The one node that indexes now. It may die: by the server's clock its time is over soon.
+-- The one node that indexes now. If it dies, its claim expires by the server's clock.
 CREATE TABLE reprise.search_claim (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   holder text COLLATE "C" NOT NULL,
@@ -242,14 +244,14 @@ CREATE TABLE reprise.search_claim (
 );
 `;
 
-/** Since version 3: a copy of another store into this one, while it is made and ever after. */
+/** Since version 3: the state of a copy of another store into this one, kept after it is finished. */
 const COPIES = `
 CREATE TABLE reprise.copies (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   run text NOT NULL,
   cursor text,
   finished boolean NOT NULL DEFAULT false,
-  -- the highest one the source has told of, and the one below which nobody is granted a lease
+  -- the highest epoch in the copied records, and the lower limit for new leases
   epoch bigint NOT NULL DEFAULT 0,
   epoch_floor bigint NOT NULL DEFAULT 0,
   session text
@@ -257,9 +259,10 @@ CREATE TABLE reprise.copies (
 `;
 
 /**
- * Since version 4: no index holds a text of any length, which would refuse what other stores take. What stands there and
- * is too long gets the form it is now looked up by (short-name.ts, key-text.ts). A node of before looks for the old form,
- * would not find it and write a second row; the constraints refuse that, and such a node is not let in again.
+ * Since version 4: no index contains text of unlimited length, because such an index would refuse values that other
+ * stores accept. Existing long values are converted to the form in which they are now looked up (short-name.ts,
+ * key-text.ts). An older node would look for the old form and insert a second row; the constraints refuse that, and
+ * such a node cannot open the database again.
  */
 const NAMES = `
 CREATE INDEX sessions_by_parent_start ON reprise.sessions (left(parent_id, 200)) WHERE parent_id IS NOT NULL;
@@ -292,7 +295,7 @@ const LISTED = `
 ALTER TABLE reprise.sessions ADD COLUMN listed_messages bigint NOT NULL DEFAULT 0;
 ALTER TABLE reprise.sessions ADD COLUMN listed_tokens bigint NOT NULL DEFAULT 0;
 UPDATE reprise.sessions SET listed_messages = message_count, listed_tokens = token_estimate;
--- A column of its own: what every turn changes would have every append write to all indexes of the table.
+-- A separate column: an indexed column that changes with every turn would make every append write to all indexes.
 ALTER TABLE reprise.sessions ADD COLUMN unlisted boolean NOT NULL
   GENERATED ALWAYS AS (message_count <> listed_messages OR token_estimate <> listed_tokens) STORED;
 CREATE INDEX sessions_unlisted ON reprise.sessions (id) WHERE unlisted;
@@ -300,7 +303,7 @@ CREATE INDEX sessions_by_messages ON reprise.sessions (status, listed_messages, 
 CREATE INDEX sessions_by_tokens ON reprise.sessions (status, listed_tokens, folded);
 `;
 
-/** Since version 6: what was worked out of sessions, and up to which line. */
+/** Since version 6: cached values computed from sessions, and the last seq that each covers. */
 const NOTES = `
 CREATE TABLE reprise.notes (
   session_id text COLLATE "C" NOT NULL,
@@ -313,19 +316,23 @@ CREATE INDEX notes_by_name ON reprise.notes (name, session_id);
 `;
 
 /**
- * Since version 7: what was copied counts as said when its original was, so what stands in a block may be older than it says.
- * The next block that is made there knows; until then such a block is looked into, however old what is asked for is.
+ * Since version 7: a copied message counts with the time of its original, so lines in an existing block may be older
+ * than the block says. Such a block is always searched, whatever the requested time, until it is rebuilt.
  */
 const SAID = `
 UPDATE reprise.search_blocks SET oldest = 0;
 `;
 
 /**
- * Forwards only. A step is never changed once it is out, and leaves things as older nodes expect them, which go on
- * working while the new ones come up: columns are added with a default, what is dropped is nothing they name (indexes).
- * A step that cannot has the database refuse what an older node would do wrong, and raises `OLDEST_READER`.
+ * Migrations only go forward. A released step is never changed. It keeps the schema usable for older nodes, which
+ * continue to work while newer ones start: new columns have a default, and only objects that they do not name
+ * (indexes) are dropped. If that is impossible, the step makes the database refuse what an older node would do wrong,
+ * and raises `OLDEST_READER`.
  */
 export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES, LISTED, NOTES, SAID];
 
-/** The fewest steps a program must know to work with this schema; raised by one that older programs do not understand. */
+/**
+ * The number of steps that a program must know to work with this schema. Raised by a step that older programs cannot
+ * handle.
+ */
 export const OLDEST_READER: number = MIGRATIONS.indexOf(NAMES) + 1;

@@ -3,7 +3,7 @@ import { shortName } from './short-name.ts';
 /** A session by its id, or by a key whose row this transaction has locked. */
 export type SessionRef = string | { readonly key: string };
 
-/** What its id is in SQL, with the value for the place that is named. */
+/** The SQL expression for the session's id, and the value for its parameter. */
 export function sessionRef(
   session: SessionRef,
   place: string,

@@ -20,7 +20,7 @@ import { writeEntries } from './write/write-entries.ts';
 
 export type NewSessionInit = Omit<SessionInit, 'activate'> & { readonly id: string };
 
-/** One step, so that two who ask for the session of a key at once get the same one. */
+/** Creates and activates a session in one transaction, so that concurrent calls for one key get the same session. */
 export async function openSession(
   tx: Tx,
   { activate = false, ...init }: SessionInit & { readonly id: string },
@@ -34,7 +34,9 @@ export async function openSession(
   return recordFor(tx, row);
 }
 
-/** The row of a session, locked, and whether it was made just now. An existing id under the same key is found. */
+/**
+ * Returns the locked row of a session and whether it is new. An existing id under the same key is returned as it is.
+ */
 export async function createSession(
   tx: Tx,
   init: NewSessionInit,
@@ -83,7 +85,7 @@ export async function createSession(
     corrupt_at: null,
   };
   if (!(await insertSession(tx, row))) {
-    // Somebody was faster by a moment.
+    // Another transaction inserted the same id a moment earlier.
     const winner = await findFolded(tx, id);
     if (winner === undefined) throw failure('STORE_BUSY', 'session.beingRemoved', { id });
     return { row: await sameSession(tx, winner, { id, key }), isNew: false };
@@ -132,7 +134,10 @@ export async function activateSession(
   return recordFor(tx, row);
 }
 
-/** Under the locks of the key and of the session. The transcript remembers it too: the highest counter of a key wins. */
+/**
+ * Activates a session under the locks of its key and its row. The transcript records it too: the highest counter of a
+ * key wins.
+ */
 export async function activateRow(
   tx: Tx,
   row: SessionRow,
@@ -150,7 +155,7 @@ export async function activateRow(
 type ChangeRequest = ChangeOptions & { readonly id: string };
 type PatchRequest = PatchOptions & { readonly id: string };
 
-/** Of a locked row: what is compared stays as it is until the commit, or becomes so only behind it. */
+/** Checks a precondition on a locked row, so the compared values cannot change before the commit. */
 async function checkSeen(tx: Tx, row: SessionRow, seen: ChangeOptions): Promise<void> {
   if (seen.ifSeen !== undefined) assertSeen(await recordFor(tx, row), seen);
 }
@@ -166,7 +171,9 @@ export async function patchSession(
   return recordFor(tx, row);
 }
 
-/** A tombstone, not a removal (P3): the runner is fenced, waiting messages are told, the key is free. */
+/**
+ * Writes a tombstone instead of removing data (P3): fences the runner, cancels waiting messages and frees the key.
+ */
 export async function deleteSession(tx: Tx, { id, ...seen }: ChangeRequest): Promise<SessionRecord> {
   const { row, active } = await lockWithKey(tx, id);
   await checkSeen(tx, row, seen);
@@ -175,7 +182,7 @@ export async function deleteSession(tx: Tx, { id, ...seen }: ChangeRequest): Pro
     row.lease_epoch = 0;
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.deleted' }]);
     tx.run('DELETE FROM reprise.leases WHERE session_id = $1', [id]);
-    // The counter stays: a later activation must still be the highest of its key.
+    // Keep the counter: a later activation must have the highest counter of its key.
     if (active.session_id === id) setActive(tx, row.key, { ...active, session_id: '' });
     cancelPending(tx, id, 'deleted');
     tx.news.inboxes.add(id);
@@ -183,20 +190,20 @@ export async function deleteSession(tx: Tx, { id, ...seen }: ChangeRequest): Pro
   return recordFor(tx, row);
 }
 
-/** Never takes a key away from the session that has it now. */
+/** Restores a session. Never takes a key from the session that has it now. */
 export async function restoreSession(tx: Tx, { id, ...seen }: ChangeRequest): Promise<SessionRecord> {
   const { row, active } = await lockWithKey(tx, id);
   await checkSeen(tx, row, seen);
   if (row.status === 'deleted') {
     await writeEntries(tx, row, [{ type: 'custom', customType: 'reprise.restored' }]);
-    // Counted: the key had a session once.
+    // A counter above 0 means that the key had a session before.
     if (active.session_id === '' && active.counter > 0)
       await activateRow(tx, row, active, { reason: 'restored' });
   }
   return recordFor(tx, row);
 }
 
-/** Everything of a deleted session goes but its id, which is never given again. */
+/** Removes everything of a deleted session except its id, which is never reused. */
 export async function purgeSession(
   tx: Tx,
   { id, keepChannelLog = false, ...seen }: PurgeOptions & { readonly id: string },
@@ -211,19 +218,19 @@ export async function purgeSession(
   dropUnkeyed(tx, id);
 }
 
-/** Its bytes, not its id. */
+/** Removes the session's data and records its id as purged. */
 export async function removeSession(tx: Tx, id: string): Promise<void> {
   tx.drop(await lockSession(tx, id));
   for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks', 'notes', 'live_events'])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
-  // The rows stay without what was said: a message is accepted once, ever.
+  // The rows stay without their text, so that a message is never accepted twice.
   forgetBodies(tx, id);
   tx.run('DELETE FROM reprise.sessions WHERE id = $1', [id]);
   tx.run('INSERT INTO reprise.purged (id) VALUES ($1) ON CONFLICT DO NOTHING', [id.toLowerCase()]);
   tx.news.sessions.add(id);
 }
 
-/** As it will be when the transaction commits. */
+/** The record as it will be after the commit. */
 async function recordFor(tx: Tx, row: SessionRow): Promise<SessionRecord> {
   return recordOf(row, (await activeSession(tx, row.key)) === row.id);
 }

@@ -4,38 +4,40 @@ import type { Expected } from '../../messages/params/params-settings.ts';
 import { quoted } from '../../messages/quoted.ts';
 
 export interface PostgresSettings {
-  /** For `pg`: without what is ours. Holds the password, so it is never shown. */
+  /** The URL for `pg`, without our own options. It contains the password, so it is never shown. */
   readonly connectionString: string;
   readonly poolMax: number;
   readonly notify: boolean;
   readonly advisoryLocks: boolean;
-  /** A transaction pooler is in between: nothing may outlive a transaction on a connection. */
+  /** Whether a transaction pooler is in between: no state may outlive a transaction on a connection. */
   readonly pooler: boolean;
   readonly statementTimeoutMs: number;
-  /** After so long without a statement the server ends a transaction: a frozen node must not hold its locks. */
+  /** The server ends a transaction that is idle for this long, so that a frozen node does not hold its locks. */
   readonly idleTransactionMs: number;
   readonly connectTimeoutMs: number;
-  /** Nothing is written, and the server is told to refuse whatever would. */
+  /** Nothing is written, and the server refuses statements that write. */
   readonly readOnly: boolean;
 }
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:5432/database`, with options behind the question mark; docs/stores.md has them. */
+  /** `postgres://user:password@host:5432/database`, with options after the question mark; see docs/stores.md. */
   readonly url: string;
-  /** Whether other nodes are told of news (LISTEN, NOTIFY). Without it everybody looks five times a second. */
+  /** Whether to notify other nodes of changes (LISTEN, NOTIFY). Without it every node polls five times a second. */
   readonly notify?: boolean;
   readonly advisoryLocks?: boolean;
-  /** Through a transaction pooler such as PgBouncer: without notify, advisory locks and prepared statements. */
+  /**
+   * Connect through a transaction pooler such as PgBouncer: without notify, advisory locks and prepared statements.
+   */
   readonly pooler?: boolean;
   readonly readOnly?: boolean;
 }
 
 const DEFAULT_POOL = 10;
 const STATEMENT_MS = 30_000;
-/** Well below the time of a lease (15 s), and far above what work between two statements of a transaction takes. */
+/** Well below the lifetime of a lease (15 s), and far above the time between two statements of a transaction. */
 const IDLE_TRANSACTION_MS = 5_000;
 const CONNECT_MS = 10_000;
-/** The names of our own options in a URL. */
+/** Names of our own options in a URL. */
 const OURS = [
   'pool_max',
   'pooler',
@@ -50,9 +52,9 @@ const READ_ONLY = '-c default_transaction_read_only=on';
 
 const CHECKED: ReadonlySet<string> = new Set(['prefer', 'require', 'verify-ca']);
 
-/** The URL says how to get there and how to behave there; options that are given say it better. */
+/** Reads address and options from the URL; explicit options take precedence. */
 export function parsePostgresUrl({ url, ...options }: PostgresOptions): PostgresSettings {
-  // No cause: it would carry the URL, and with it the password.
+  // Do not set a cause: it would contain the URL and therefore the password.
   if (!isPostgresUrl(url)) {
     throw failure('INVALID_INPUT', 'postgres.badUrl');
   }
@@ -60,11 +62,11 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
   const { searchParams } = parsed;
   const given = new Map(OURS.map((name) => [name, searchParams.get(name) ?? undefined]));
   for (const name of OURS) searchParams.delete(name);
-  // Whoever asks for encryption gets a server that is who it says; `pg` is about to change its mind on the others.
+  // For these modes `pg` currently verifies the certificate but is about to change; request verification explicitly.
   if (CHECKED.has(searchParams.get('sslmode') ?? '')) searchParams.set('sslmode', 'verify-full');
   const pooler = options.pooler ?? flag(given, 'pooler') ?? false;
   const { readOnly = false } = options;
-  // Behind a pooler a connection has no settings of its own; there only we ourselves keep to it.
+  // With a pooler, connections have no settings of their own; then only this program enforces read-only.
   if (readOnly && !pooler)
     searchParams.set('options', `${searchParams.get('options') ?? ''} ${READ_ONLY}`.trim());
   return {
@@ -80,14 +82,16 @@ export function parsePostgresUrl({ url, ...options }: PostgresOptions): Postgres
   };
 }
 
-/** An @ behind the host is the end of a password with a slash in it, and half of it would be taken for the database. */
+/**
+ * An @ after the host belongs to a password with an unescaped slash; part of it would be used as the database name.
+ */
 function isPostgresUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, pathname, search, hash } = new URL(text);
   try {
     for (const part of [username, password, pathname]) decodeURIComponent(part);
   } catch {
-    return false; // an escape that is no letter of UTF-8
+    return false; // An escape that is not valid UTF-8.
   }
   const behind = username === '' && password === '' ? pathname + search + hash : pathname;
   return /^postgres(?:ql)?:$/.test(protocol) && !behind.includes('@');

@@ -1,4 +1,7 @@
-/** For what people read and nobody compares: PostgreSQL's text has no NUL and no half of a pair. */
+/**
+ * Replaces characters that PostgreSQL's text cannot hold (NUL, unpaired surrogates). Only for text that is shown and
+ * never compared.
+ */
 export function plainText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd');
 }

@@ -5,35 +5,41 @@ import { storeClosed } from '../../rules/refusals.ts';
 import type { PostgresSettings } from '../settings.ts';
 import { isAnswer, isLost, isUseless, pgError } from './pg-error.ts';
 
-/** Statements with `$1` parameters, one at a time. Columns are always named: a newer node may have added some. */
+/**
+ * Runs statements with `$1` parameters, one at a time. Columns are always named, because a newer node may have added
+ * some.
+ */
 export interface Sql {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 const IDLE_MS = 30_000;
 const INT8 = 20;
-/** A connection that was dead in the pool shows it at its first statement; as many as the pool had may have died. */
+/**
+ * A connection that died in the pool fails at its first statement. Several connections of the pool may have died at
+ * once.
+ */
 const MAX_TRIES = 4;
-/** On top of what the server itself allows: only a server that says nothing at all runs into it. */
+/** Added to the server's statement timeout, so it is reached only if the server does not respond at all. */
 const SILENCE_MS = 5_000;
 
-/** Counts and seqs are far below what a double holds exactly. */
+/** Counts and seqs are far below the largest exact integer of a double. */
 const types = {
   getTypeParser: ((oid: number, format?: 'text') =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
-/** A connection that never throws at nobody, and hangs up where it is not let in. */
+/** A client that never emits an unhandled error, and closes the socket if the login fails. */
 class Caller extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
-    // From its first moment on: who uses it learns of it by its own statement.
+    // Set at once. The user of the connection gets the error from its statement.
     this.on('error', ignore);
   }
 
   /**
-   * Where it is our side that gives up, without a password to give for example, the server would wait for a minute, and
-   * this process with it.
+   * If our side gives up (for example because no password is given), the server would wait for a minute and keep this
+   * process running.
    */
   override connect(
     callback?: ((error: Error) => void) | ((error: null, client: pg.Client) => void),
@@ -50,7 +56,7 @@ class Caller extends pg.Client {
   }
 }
 
-/** The pool of connections to one database. It never throws at anybody but who asked. */
+/** The pool of connections to one database. Errors reach only the caller whose statement failed. */
 export class Connections implements Sql, AsyncDisposable {
   readonly settings: PostgresSettings;
   readonly #pool: pg.Pool;
@@ -67,19 +73,20 @@ export class Connections implements Sql, AsyncDisposable {
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: settings.connectTimeoutMs,
       allowExitOnIdle: true,
-      // Statements of one transaction go out without waiting for each other's answers. Poolers may not expect it.
+      // In pipeline mode the statements of a transaction are sent without waiting for each other's answers. Poolers
+      // may not support that.
       pipeline: !settings.pooler,
     });
-    // A connection that dies while it rests is replaced.
+    // The pool replaces a connection that dies while idle.
     this.#pool.on('error', ignore);
   }
 
-  /** The server was there once: when it is not, that is no wrong address any more but a failure that passes. */
+  /** Records that the server was reached once: later connection failures are temporary, not a wrong address. */
   opened(): void {
     this.#wasReached = true;
   }
 
-  /** Whether its tables are there. */
+  /** Whether the store's tables are ready. */
   get isOpen(): boolean {
     return this.#wasReached;
   }
@@ -90,7 +97,9 @@ export class Connections implements Sql, AsyncDisposable {
     return sameFailure(known, { code: 'STORE_FAILED' });
   }
 
-  /** For one transaction. Who takes a client gives it back by `release`, with true if it must not be used again. */
+  /**
+   * Takes a client for one transaction. The caller returns it with `release`, passing true if it must not be reused.
+   */
   async take(): Promise<pg.PoolClient> {
     this.#assertOpen();
     const taking = this.#pool.connect();
@@ -102,7 +111,7 @@ export class Connections implements Sql, AsyncDisposable {
     }
   }
 
-  /** For looking: asked again where the connection turned out to be dead. */
+  /** Runs a read-only statement; repeats it if the connection turns out to be dead. */
   async query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
     for (let tries = 1; ; tries++) {
       try {
@@ -114,7 +123,7 @@ export class Connections implements Sql, AsyncDisposable {
     }
   }
 
-  /** A connection of its own beside the pool, for LISTEN. The caller ends it. */
+  /** Opens a separate connection outside the pool, for LISTEN. The caller closes it. */
   async connect(): Promise<pg.Client> {
     this.#assertOpen();
     const client = new Caller({
@@ -134,7 +143,7 @@ export class Connections implements Sql, AsyncDisposable {
       error = caught;
       throw caught;
     } finally {
-      // Whatever the server has not said itself may have left the connection in any state.
+      // After an error that the server did not send, the state of the connection is unknown.
       client.release(error !== undefined && (!isAnswer(error) || isUseless(error)));
     }
   }
@@ -146,13 +155,13 @@ export class Connections implements Sql, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // A pool that ends forgets who waits for a connection: they would wait until they give up.
+    // A closing pool forgets waiting callers; they would wait until their timeout.
     await Promise.allSettled(this.#taking);
     await this.#pool.end();
   }
 }
 
-/** Sends one statement now; the answers come in the order of the statements. */
+/** Sends one statement now; answers arrive in the order of the statements. */
 export async function send<Row extends object>(
   client: pg.ClientBase,
   { pooler, statementTimeoutMs }: Pick<PostgresSettings, 'pooler' | 'statementTimeoutMs'>,
@@ -162,17 +171,17 @@ export async function send<Row extends object>(
   const name = pooler || values.length === 0 ? {} : { name: statementName(text) };
   const statement = { ...limited(text, statementTimeoutMs), values: [...values], ...name };
   const result = await client.query<Row & pg.QueryResultRow>(statement);
-  // Of several statements in one text, the last one's.
+  // For a text with several statements, use the rows of the last one.
   const { rows } = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return rows;
 }
 
-/** A statement with a limit of its own, which the types do not know of. */
+/** A statement with its own timeout, which the types of `pg` do not include. */
 export function limited(text: string, limitMs: number): pg.QueryConfig & { readonly query_timeout: number } {
   return { text, query_timeout: limitMs + SILENCE_MS };
 }
 
-/** Prepared statements have names; ours are few, because texts are never made of values. */
+/** Names of prepared statements. There are few, because statement texts never contain values. */
 function statementName(text: string): string {
   const known = names.get(text);
   if (known !== undefined) return known;
@@ -191,7 +200,7 @@ function clientConfig(settings: PostgresSettings): pg.ClientConfig {
     keepAlive: true,
     types,
     query_timeout: statementTimeoutMs + SILENCE_MS,
-    // Poolers refuse or mix up what is set for a whole connection.
+    // Poolers refuse or mix up settings of a whole connection.
     ...(!pooler && {
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: idleTransactionMs,
@@ -200,5 +209,5 @@ function clientConfig(settings: PostgresSettings): pg.ClientConfig {
 }
 
 function ignore(): void {
-  // Said to whoever uses the connection; nobody else can do anything about it.
+  // The user of the connection gets the error; nothing else can be done here.
 }

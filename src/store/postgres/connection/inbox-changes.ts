@@ -1,12 +1,13 @@
 import type { Sql } from './connections.ts';
 
 /**
- * Which sessions had a row accepted or settled since. A row carries the number of the transaction that changed it, and
- * numbers are given when transactions begin: what is asked for is everything from the oldest on that was still under
- * way the last time. So nothing can become visible behind the place we are at, and some rows are met again.
+ * Finds the sessions with a row accepted or settled since the last query. A row carries the id of the transaction
+ * that changed it, and transaction ids are assigned when transactions begin. So each query covers everything from the
+ * oldest transaction that was still running at the previous query: no change can be missed, but some rows are seen
+ * again.
  */
 
-/** The number of a transaction, as text: it is larger than what a double holds. */
+/** A transaction id as text, because it can exceed the exact integers of a double. */
 export type Xid = string;
 
 interface ChangeRow {
@@ -16,21 +17,24 @@ interface ChangeRow {
   readonly xid: Xid | null;
 }
 
-/** One statement, so that the place and the rows are of the same snapshot. There is a row even without changes. */
+/**
+ * A single statement, so that the position and the rows come from the same snapshot. It returns a row even without
+ * changes.
+ */
 const CHANGES = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS at, i.session_id, i.id,
     i.changed_by::text AS xid
   FROM (SELECT 1 AS one) AS always LEFT JOIN reprise.inbox AS i ON i.changed_by >= $1::xid8`;
 
-/** Where to begin: everything that is committed from now on is news. */
+/** The starting position: everything committed from now on counts as a change. */
 export async function currentXid(sql: Sql): Promise<Xid> {
   const [row] = await sql.query<{ at: Xid }>('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS at');
   return row?.at ?? '0';
 }
 
-/** A place among the changes of an inbox. */
+/** A position among the changes of the inboxes. */
 export class InboxChanges {
   #at: Xid;
-  /** What was told of rows that will be met again, by their ids. */
+  /** The reported changes of rows that will be seen again, by row id. */
   #told: Map<string, Xid> = new Map();
 
   constructor(at: Xid) {
@@ -41,7 +45,7 @@ export class InboxChanges {
     return this.#at;
   }
 
-  /** Each session once, of all that changed since the last time. */
+  /** Each session with a change since the last call, once. */
   async next(sql: Sql): Promise<string[]> {
     const rows = await sql.query<ChangeRow>(CHANGES, [this.#at]);
     const sessions = new Set<string>();
@@ -59,14 +63,14 @@ export class InboxChanges {
 }
 
 /**
- * A database that was copied by its contents counts its transactions anew; rows from before would be news until it has
- * counted as far. No transaction of this server can have such a number yet.
+ * A database restored from a dump restarts its transaction ids; rows with old ids would look changed until the
+ * counter catches up. No transaction of this server can have such an id yet.
  */
 export async function forgetForeignXids(sql: Sql): Promise<void> {
   const rows = await sql.query(
     'SELECT 1 AS one FROM reprise.inbox WHERE changed_by >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT 1',
   );
-  // Written only where there is something to write: a database may be opened to be read.
+  // Write only if needed: the database may be open read-only.
   if (rows.length === 0) return;
   await sql.query(
     "UPDATE reprise.inbox SET changed_by = '0' WHERE changed_by >= pg_snapshot_xmax(pg_current_snapshot())",

@@ -9,11 +9,11 @@ export interface ListenerOptions {
   readonly connections: Connections;
   readonly channel: string;
   readonly onMessage: (payload: string) => void;
-  /** From now on everything is heard; what was said before may have been missed. */
+  /** Called when the connection is ready. Earlier notifications may have been missed. */
   readonly onConnected: () => void;
 }
 
-/** Hears what other nodes say, on a connection of its own that is made anew for as long as it takes. */
+/** Receives notifications of other nodes on its own connection, which it reopens until the store closes. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #stop: AbortController = new AbortController();
@@ -24,14 +24,14 @@ export class Listener {
     this.#options = options;
   }
 
-  /** The first time somebody has to be woken. */
+  /** Called when a caller first waits for changes. */
   start(): void {
     this.#running ??= this.#listen();
   }
 
   async close(): Promise<void> {
     this.#stop.abort();
-    // A connection that is just being made sees the signal when it is there.
+    // A connection that is still being opened checks the signal when it is ready.
     await this.#client?.end().catch(() => undefined);
     await this.#running;
   }
@@ -44,13 +44,13 @@ export class Listener {
           pause = FIRST_PAUSE_MS;
         });
       } catch {
-        // The server is away. Whoever watches looks by the clock until it is back.
+        // The server is not reachable. Until it returns, waiting callers poll.
       }
       await delay(pause, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
-  /** Until the connection ends. */
+  /** Resolves when the connection ends. */
   async #hear(onSuccess: () => void): Promise<void> {
     const { connections, channel, onMessage, onConnected } = this.#options;
     const client = await connections.connect();
@@ -58,7 +58,7 @@ export class Listener {
     this.#client = client;
     try {
       if (this.#stop.signal.aborted) return;
-      // Listening is no reason for a process to go on.
+      // Listening must not keep the process running.
       (client as pg.Client & { unref(): void }).unref();
       client.on('notification', ({ payload = '' }) => onMessage(payload));
       await client.query(`LISTEN ${channel}`);

@@ -5,19 +5,21 @@ import type { Connections } from './connections.ts';
 import type { ServerClock } from './server-clock.ts';
 import type { Wakes } from './wakes.ts';
 
-/** Running deltas are gathered for so long before they go to other nodes. */
+/** Live events are collected for this long before they go to other nodes. */
 const PAUSE_MS = 40;
-/** What may wait for the server; beyond it the oldest goes, and the next one says how many. */
+/** Limits of the queue to the server; beyond them the oldest event is dropped, and the next one carries the count. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_CHARS = 1024 * 1024;
-/** Who has not read an event by then is no listener any more. */
+/** A listener that has not read an event after this time counts as gone. */
 const KEPT_SECONDS = 30;
 const SWEEP_MS = 5_000;
 
 interface Outgoing {
   readonly id: string;
   readonly text: string;
-  /** When it was published at the latest, on the server's clock: whoever listened before must hear it. */
+  /**
+   * The latest possible time of publication on the server's clock: listeners that were there before must receive it.
+   */
   readonly at: number;
   missed: number;
 }
@@ -34,9 +36,9 @@ interface Incoming {
 }
 
 /**
- * Passes running deltas on: at once within this store, and through an unlogged table to other nodes, because a
- * notification holds 8000 bytes and an event may have eight times that. Nothing is promised but order and the truth
- * about what was lost on the way out.
+ * Passes live events on: at once within this store, and to other nodes through an unlogged table, because a
+ * notification holds only 8,000 bytes and an event may have eight times that. It guarantees only the order and the
+ * correct number of events lost on the sending side.
  */
 export class LiveRelay {
   readonly #hub: LiveHub;
@@ -51,11 +53,11 @@ export class LiveRelay {
   #sweptAt = performance.now();
   #reading: Promise<void> | undefined;
   #isReading = false;
-  /** Transactions before this one had ended when it was read last; any other may still add an event. */
+  /** All transactions before this one had ended at the last read; any other may still add an event. */
   #horizon = '0';
-  /** The last event of each engine that was read. */
+  /** The last event read from each engine. */
   readonly #seen: Map<string, number> = new Map();
-  /** Since when each session is listened to, on the server's clock. */
+  /** Since when each session has listeners, on the server's clock. */
   readonly #since: Map<string, number> = new Map();
   readonly #clock: ServerClock;
 
@@ -96,7 +98,7 @@ export class LiveRelay {
     await Promise.all([this.#sending, this.#reading]);
   }
 
-  /** The oldest goes; the next of its session tells of it. */
+  /** Drops the oldest event. The next event of its session carries the count. */
   #letGo(): void {
     const lost = this.#outgoing.shift();
     if (lost === undefined) return;
@@ -105,10 +107,10 @@ export class LiveRelay {
     if (heir !== undefined) heir.missed += lost.missed + 1;
   }
 
-  /** One statement at a time, so that the events of a store are committed in the order of their numbers. */
+  /** Sends one statement at a time, so that the events of a store are committed in order. */
   async #sendAll(): Promise<void> {
     while (this.#outgoing.length > 0) {
-      // Who closes the store waits for it: a process that has nothing else to do must not end here.
+      // A timer that keeps the process running: closing the store waits for it.
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       const events = this.#outgoing;
       this.#outgoing = [];
@@ -132,10 +134,10 @@ export class LiveRelay {
         this.#wakes.tellLive();
         await this.#sweep();
       } catch {
-        // Best effort: nobody waits for events of a moment ago.
+        // Best effort: live events are useless a moment later.
       }
     }
-    // In the same breath as the look at what waits: whatever comes next is sent again.
+    // Synchronously after the check for waiting events, so that a later event starts sending again.
     this.#isSending = false;
   }
 
@@ -147,23 +149,23 @@ export class LiveRelay {
     );
   }
 
-  /** For as long as anybody listens. */
+  /** Reads while there are listeners. */
   async #readAll(): Promise<void> {
     while (this.#hub.sessions.length > 0 && !this.#closing.aborted) {
-      // Asleep before looking: what is committed in between wakes us.
+      // Subscribe before reading, so that a commit in between wakes the loop.
       using sleep = this.#wakes.lives.sleep('', this.#closing);
       try {
         await this.#read();
       } catch {
-        // The server is away; the clock wakes us again.
+        // The server is not reachable; the poll wakes the loop again.
       }
       await sleep.woken;
     }
-    // In the same breath as the look at who listens: whoever comes next is read for again.
+    // Synchronously after the check for listeners, so that a later listener starts reading again.
     this.#isReading = false;
   }
 
-  /** What is known of sessions that nobody listens to any more. */
+  /** Forgets sessions that have no listeners any more. */
   #forget(): void {
     const listened = new Set(this.#hub.sessions);
     for (const id of this.#since.keys()) if (!listened.has(id)) this.#since.delete(id);
@@ -172,8 +174,9 @@ export class LiveRelay {
   }
 
   /**
-   * Numbers are given before transactions commit, so the highest seen says nothing about those below it. Every
-   * transaction that had not ended at the last look is looked at again, and of each engine what is new is told.
+   * Event numbers are assigned before transactions commit, so the highest number seen does not cover those below it.
+   * Therefore all transactions that had not ended at the last read are read again, and only the new events of each
+   * engine are emitted.
    */
   async #read(): Promise<void> {
     const listened = this.#hub.sessions;

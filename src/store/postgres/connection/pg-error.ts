@@ -2,7 +2,10 @@ import { type Outcome, RepriseError } from '../../../errors.ts';
 import { failure } from '../../../messages/failure.ts';
 import { isLostSocket, isLostState, meaningOf, type PgFailure } from './pg-meaning.ts';
 
-/** The connection is gone, as far as we can tell. A mistake of our own is none: trying again would repeat it. */
+/**
+ * Whether the connection is lost, as far as we can see. Our own mistakes do not count, because a retry would repeat
+ * them.
+ */
 export function isLost(error: unknown): boolean {
   if (isAnswer(error)) return isLostState((error as PgFailure).code ?? '');
   if (error instanceof RepriseError) return false;
@@ -10,38 +13,39 @@ export function isLost(error: unknown): boolean {
   return isLostSocket(code, message);
 }
 
-/** The server itself has said it: of everything else nobody knows how far it came. */
+/** Whether the server sent this error. After any other error it is unknown how far the statement came. */
 export function isAnswer(error: unknown): boolean {
   return ((error ?? {}) as PgFailure).severity !== undefined;
 }
 
 /**
- * The connection must not be used again: it is gone, or leads to a server that takes no writes. After a failover the same
- * address leads to one that does, and only a new connection finds it.
+ * Whether the connection must not be reused: it is lost, or leads to a server that accepts no writes. After a
+ * failover the same address leads to a writable server, but only for a new connection.
  */
 export function isUseless(error: unknown): boolean {
   if (error instanceof RepriseError) return false;
   return isLost(error) || meaningOf(error as PgFailure).code === 'STORE_READ_ONLY';
 }
 
-/** The server itself has refused a statement, and goes on: nobody else's failure and no last word. */
+/** Whether the server refused a statement and keeps running: a clear answer about this statement only. */
 export function isRefusal(error: unknown): boolean {
   const state = sqlState(error);
   return state !== '' && !isLostState(state);
 }
 
-/** Of the answer to a commit: a rule was broken, the state was wrong, or others were faster. */
+/** SQLSTATE classes of refused commits: a broken constraint, a wrong transaction state, or a conflict. */
 const REFUSED_COMMITS = /^(?:23|25|40)/;
 
 /**
- * Whether this answer to a commit means that nothing has happened. Others may be the last words of a server that panics
- * after it wrote the commit: a full disk, a failed fsync. Their severity would tell, but in the language of the server.
+ * Whether this answer to a commit means that nothing was committed. Other errors may be the last message of a server
+ * that fails after writing the commit (full disk, failed fsync). Their severity would show that, but it is in the
+ * server's language.
  */
 export function isRefusedCommit(error: unknown): boolean {
   return REFUSED_COMMITS.test(sqlState(error));
 }
 
-/** Nothing has happened, and the same once more may succeed: two transactions got into each other's way. */
+/** Whether two transactions conflicted: nothing was committed, and a retry may succeed. */
 export function isCollision(error: unknown): boolean {
   return ['40001', '40P01'].includes(sqlState(error));
 }
@@ -51,7 +55,7 @@ export function sqlState(error: unknown): string {
   return isAnswer(error) ? code : '';
 }
 
-/** Failures of the server and of the way to it by our codes, with what to do where that is known. */
+/** Translates errors of the server and of the connection into our codes, with a next step where one is known. */
 export function pgError(error: unknown, outcome: Outcome = 'none'): RepriseError {
   if (error instanceof RepriseError) return error;
   const { code: reason = '', message = String(error) } = (error ?? {}) as PgFailure;

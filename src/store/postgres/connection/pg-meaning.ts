@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../errors.ts';
 import type { PostgresProblem } from '../../../messages/params/params-stores.ts';
 
-/** What `pg` throws: an answer of the server (it has a severity), or a failure of the socket. */
+/** An error of `pg`: an answer of the server (with a severity) or a socket failure. */
 export interface PgFailure {
   readonly code?: string;
   readonly severity?: string;
@@ -9,7 +9,7 @@ export interface PgFailure {
   readonly syscall?: string;
 }
 
-/** A failure by our codes. */
+/** A failure in our codes; the message tables have a text for each problem. */
 export interface Meaning {
   readonly code: ErrorCode;
   readonly problem: PostgresProblem;
@@ -20,7 +20,7 @@ const LOST: Meaning = { code: 'STORE_FAILED', problem: 'connectionLost' };
 const BAD_PASSWORD: Meaning = { code: 'CONNECT_FAILED', problem: 'badPassword' };
 const NO_DATABASE: Meaning = { code: 'CONNECT_FAILED', problem: 'noDatabase' };
 
-/** SQLSTATEs that say by themselves what is wrong. */
+/** SQLSTATEs with a clear meaning. */
 const BY_STATE: Readonly<Record<string, Meaning>> = {
   '25006': READ_ONLY,
   '26000': { code: 'STORE_FAILED', problem: 'pooler' },
@@ -41,7 +41,7 @@ const BY_STATE: Readonly<Record<string, Meaning>> = {
   XX002: { code: 'STORE_CORRUPT', problem: 'damaged' },
 };
 
-/** Of the socket, before anybody answered. */
+/** Socket errors before any answer. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -51,22 +51,22 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
   'ENOENT',
 ]);
-/** How `pg` says it waited in vain; it has no codes of its own. */
+/** Messages of `pg` about timeouts; it has no codes for them. */
 const WAITED_FOR_SERVER = /^timeout expired$|terminated due to connection timeout/;
 const WAITED_FOR_PLACE = /timeout exceeded when trying to connect/;
-/** 25P03: the server has closed the connection of a transaction that sent nothing for too long. */
+/** 25P03: the server closed the connection of a transaction that was idle for too long. */
 const LOST_STATES = /^(?:08|25P03|57P0[125])/;
-/** OpenSSL's words for a certificate that leads to nobody in the list of those we trust. */
+/** OpenSSL's codes for a certificate that no trusted authority signed. */
 const NOBODY_SIGNED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)|CERT_UNTRUSTED|INVALID_CA/;
 const OUT_OF_TIME = /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/;
 
-/** Of a socket that was there: by the system's name or Node's. */
+/** Codes of the operating system or of Node for a broken socket. */
 const SOCKET_CODES = /^(?:E[A-Z]{3,}|ERR_(?:STREAM|SOCKET|TLS|SSL|OSSL)_?\w*)$/;
-/** How `pg` says that nobody answers any more. */
+/** Messages of `pg` about a connection that no longer answers. */
 const SILENT =
   /^Connection terminated|^Client (?:was closed|has encountered a connection error)|^Query read timeout/;
 
-/** Whether what went wrong on our side is the way to the server, and not a mistake of our own. */
+/** Whether a failure on our side concerns the connection to the server, as opposed to our own mistake. */
 export function isLostSocket(code: unknown, message = ''): boolean {
   if (typeof code === 'string' && SOCKET_CODES.test(code)) return true;
   return [SILENT, WAITED_FOR_SERVER, WAITED_FOR_PLACE].some((said) => said.test(message));
@@ -94,14 +94,14 @@ function socketMeaning(code: string, message: string): Meaning {
   return isLostSocket(code, message) ? LOST : { code: 'STORE_FAILED', problem: 'client' };
 }
 
-/** What our own side finds wrong while a password is being proved. */
+/** Failures that our side detects during password authentication. */
 function loginProblem(message: string): PostgresProblem | undefined {
   if (!message.startsWith('SASL')) return undefined;
   if (/client password must be/.test(message)) return 'noPassword';
   return /server signature/.test(message) ? 'serverUnproven' : 'noLogin';
 }
 
-/** Sent by a pooler, or seen only where one is. */
+/** Errors that a pooler sends, or that appear only with a pooler. */
 function poolerMeaning(code: string, message: string): Meaning | undefined {
   if (code !== '08P01') return undefined;
   if (/unsupported startup parameter/.test(message)) return { code: 'CONNECT_FAILED', problem: 'pooler' };

@@ -1,13 +1,13 @@
-/** How long a good estimate is kept against worse ones: clocks drift. */
+/** How long a good estimate is kept in favor of worse ones, because clocks drift. */
 const KEPT_MS = 60_000;
 
-/** What the server's clock says, without asking it: no earlier than `earliest`, no later than `latest`. */
+/** Estimates the server's clock without a query: it is between `earliest` and `latest`. */
 export class ServerClock {
   #offsetMs = 0;
   #errorMs = Number.POSITIVE_INFINITY;
   #learntAt = 0;
 
-  /** From an answer that came with the server's time, asked and answered at these times of ours. */
+  /** Improves the estimate with an answer that contains the server's time. The other times are ours. */
   learn(serverMs: number, askedAt: number, answeredAt: number): void {
     const errorMs = (answeredAt - askedAt) / 2;
     if (errorMs > this.#errorMs && answeredAt - this.#learntAt < KEPT_MS) return;

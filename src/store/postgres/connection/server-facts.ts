@@ -12,7 +12,7 @@ interface FactRow {
   readonly read_only: boolean;
 }
 
-/** Nobody but an administrator sees how far replicas are; that there are some, everybody does. */
+/** Only administrators can see the state of replicas; every user can see that they exist. */
 const FACTS = `SELECT current_setting('server_version') AS version,
   current_setting('synchronous_commit') AS commits, current_setting('fsync') AS fsync,
   (SELECT count(*) FROM pg_stat_replication) AS replicas,
@@ -34,7 +34,7 @@ export async function serverFacts(connections: Connections): Promise<DatabaseSer
     replicas,
     waitsFor: waits_for,
     roundTripMs: Math.round((performance.now() - asked) * 100) / 100,
-    // One more listens, where there is somebody to be told.
+    // Notifications need one more connection.
     connections: { used, max, pool: poolMax + (notify ? 1 : 0) },
     notify,
     readOnly: read_only,

@@ -1,23 +1,24 @@
 import { EPOCH_JUMP } from '../../rules/epoch-jump.ts';
 
-/** Of what a transaction is told of the server, the first part: the number of the history it writes, in hexadecimal. */
+/** The first digits of the WAL file name are the timeline in hexadecimal. */
 const DIGITS = 8;
 
-/** The same in SQL, for looks; null where the server is a replica and writes none. */
+/** The timeline in SQL; null on a replica, which writes none. */
 export const TIMELINE: string = `CASE WHEN NOT pg_is_in_recovery()
   THEN substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, ${DIGITS}) END`;
 
 /**
- * How many epochs nobody is granted in this history: those a server before it may have granted without a replica knowing.
- * So no epoch is ever granted twice, and whoever holds one of a lost history is fenced like any other.
+ * The number of epochs that are skipped on this timeline: a previous server may have granted them without its replica
+ * knowing. So no epoch is granted twice, and a holder from a lost timeline is fenced like any other.
  */
 export function skippedEpochs(life: string): number {
   return (Number.parseInt(life.slice(0, DIGITS), 16) - 1) * EPOCH_JUMP;
 }
 
 /**
- * Which history the server writes. A replica that takes the place of its server begins another one, and what it had not
- * got is gone: the same numbers are then given to other lines, and nothing that was read before may be believed by them.
+ * The timeline that the server writes. A replica that is promoted starts a new timeline, and transactions it had not
+ * received are lost. Their numbers are then assigned to other lines, so nothing that was read before may be trusted
+ * by its numbers.
  */
 export class ServerTimeline {
   readonly #onChange: (() => void)[] = [];
@@ -27,7 +28,7 @@ export class ServerTimeline {
     this.#onChange.push(listener);
   }
 
-  /** What a transaction was told when it began, or a look at `TIMELINE`. */
+  /** Records the timeline that a transaction or a query of `TIMELINE` returned. */
   note(life: string | null): void {
     if (life === null) return;
     const timeline = life.slice(0, DIGITS);

@@ -9,7 +9,7 @@ import { isCollision, isLost, isRefusal, isRefusedCommit, isUseless, pgError } f
 import { type ServerTimeline, skippedEpochs } from './server-timeline.ts';
 import { Tx } from './tx.ts';
 
-/** What is new after a commit: ids of sessions with new lines, and of those whose inbox changed. */
+/** The changes of a commit: sessions with new lines, and sessions whose inbox changed. */
 export interface News {
   readonly sessions: ReadonlySet<string>;
   readonly inboxes: ReadonlySet<string>;
@@ -17,10 +17,10 @@ export interface News {
 
 export interface StoreContext {
   readonly connections: Connections;
-  /** ISO time of the next entry. */
+  /** Returns the ISO time for the next entry. */
   readonly now: () => string;
   readonly self: NodeHolder;
-  /** Called after a commit that has something new. */
+  /** Called after a commit with changes. */
   readonly tell: (news: News) => void;
   readonly timeline: ServerTimeline;
 }
@@ -29,43 +29,43 @@ const MAX_TRIES = 6;
 const RETRY_MS = 4;
 const RESOLVE_PAUSE_MS = 25;
 
-/** What identifies a transaction to whoever asks later what became of it. */
+/** Identifies a transaction, to look up later what became of it. */
 interface Begun {
   readonly xid: string;
-  /** Of the server: in another one the same number may be somebody else's. */
+  /** The life of the server (see `LIFE`): in another one, the same number may belong to another transaction. */
   readonly life: string;
-  /** The copy into this database that is not finished. */
+  /** The unfinished copy into this database, if any. */
   readonly copying?: string | null;
-  /** Nobody is granted a lease below it. */
+  /** New leases get an epoch above this. */
   readonly epoch_floor?: number | null;
 }
 
 export interface TransactionOptions {
-  /** Of the only one who may write while a copy is not finished. */
+  /** Set for the copy itself, which alone may write while it is unfinished. */
   readonly isCopy?: boolean;
-  /** For what takes as long as there are rows. */
+  /** Set for work whose duration depends on the number of rows. */
   readonly isLong?: boolean;
 }
 
-/** As good as no limit, and still an end where the server has vanished without a word. */
+/** Practically no limit, but it ends if the server disappears. */
 const LONG_MS = 24 * 60 * 60_000;
 
 /**
- * The history the server writes, when it was started, and when it last lost its statistics, which happens whenever it
- * recovers from a crash. A number that was given out and not yet on disk is given out again after a crash, so that
- * "committed" may then be said of somebody else's transaction.
+ * Identifies the life of a server: the timeline it writes, its start time, and the time it last reset its statistics,
+ * which happens at every crash recovery. A transaction id that was assigned but not yet on disk is assigned again
+ * after a crash, so "committed" could then describe another transaction.
  */
 const LIFE = `concat_ws(' ', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
   extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))`;
 const BEGUN = `SELECT pg_current_xact_id()::text AS xid, ${LIFE} AS life`;
-/** Not for a copy: it locks the table it would have looked at, and two of them would wait for each other. */
+/** Not used for a copy: it locks the `copies` table that this statement reads, and two copies would deadlock. */
 const BEGUN_HERE = `${BEGUN}, copying, epoch_floor FROM (VALUES (1)) AS one
   LEFT JOIN (SELECT CASE WHEN NOT finished THEN run END AS copying, epoch_floor FROM reprise.copies) AS c ON true`;
 
 /**
- * Runs `work` in a transaction and commits. It may run several times: where transactions collide, and where the
- * connection is lost before the commit, nothing has happened and it is done again. Whatever it keeps outside `tx` must
- * not mind. A commit whose answer was lost is looked up; only where nobody can say is the outcome `unknown`.
+ * Runs `work` in a transaction and commits. `work` may run several times: after a conflict, and if the connection is
+ * lost before the commit, nothing has happened and it is repeated. State that it keeps outside `tx` must allow that.
+ * If the answer to a commit is lost, its result is looked up; the outcome is `unknown` only if that fails.
  */
 export async function transaction<T>(
   context: StoreContext,
@@ -92,7 +92,7 @@ async function once<T>(
   const { value, news, lost, begun } = await run(context, work, options);
   if (lost !== undefined) {
     const fate = await resolve(context.connections, begun);
-    // Done again by whoever retries: nothing has happened.
+    // Nothing has happened, so the caller may retry.
     if (fate === 'aborted') throw lost;
     if (fate === 'unknown') throw pgError(lost, 'unknown');
   }
@@ -104,11 +104,11 @@ interface Run<T> {
   readonly value: T;
   readonly news: News;
   readonly begun: Promise<Begun | undefined>;
-  /** Set where the commit was not answered: why. */
+  /** Set if the commit got no answer: the error. */
   readonly lost?: unknown;
 }
 
-/** Its connection is given back in the end: whoever asks what became of a commit needs a place in the pool. */
+/** Returns its connection before the lookup of a commit, which needs a connection of the pool. */
 async function run<T>(
   context: StoreContext,
   work: (tx: Tx) => Promise<T>,
@@ -134,7 +134,7 @@ async function run<T>(
     let value: T;
     try {
       value = await work(tx);
-      // Answered long ago, unless the work has waited for nothing.
+      // Usually answered already, because the work has waited for a later statement.
       const { copying, life } = (await begun) ?? {};
       if (life !== undefined) context.timeline.note(life);
       if (copying != null) throw notFinished(copying);
@@ -157,14 +157,14 @@ async function rollback(tx: Tx): Promise<boolean> {
     await tx.query('ROLLBACK');
     return true;
   } catch {
-    // The connection goes instead, and takes the transaction with it.
+    // The connection is closed instead, which ends the transaction.
     return false;
   }
 }
 
 type Fate = 'committed' | 'aborted' | 'unknown';
 
-/** Answers why, if nobody knows whether it has happened; throws where it has not. */
+/** Commits. @returns the error if the result is unknown; throws if nothing was committed. */
 async function commit(
   client: pg.PoolClient,
   tx: Tx,
@@ -173,25 +173,25 @@ async function commit(
   let command: string;
   try {
     if (!isPipelined) await tx.settled();
-    // It is answered behind all that was sent before it, and so has as much time as any of that.
+    // COMMIT is answered after all statements sent before it, so it gets the longest of their timeouts.
     ({ command } = await client.query(limited('COMMIT', limitMs)));
   } catch (error) {
-    // A statement that was refused takes its transaction with it, whatever became of the connection afterwards.
+    // A refused statement rolls back its transaction, whatever happened to the connection afterwards.
     if (isRefusal(tx.failure)) throw tx.failure;
     if (!isRefusedCommit(error)) return error;
     throw error;
   }
-  // One that had failed before is rolled back by its commit.
+  // PostgreSQL answers COMMIT with ROLLBACK if an earlier statement failed.
   if (command === 'COMMIT') return undefined;
   await tx.settled();
   throw tx.failure ?? failure('STORE_FAILED', 'postgres.rolledBack', {}, { outcome: 'none' });
 }
 
-/** What became of a transaction whose commit was not answered, or in the agony of a server, by the server's own books. */
+/** Looks up the result of a transaction whose commit got no answer, or an answer from a failing server. */
 async function resolve(connections: Connections, begun: Promise<Begun | undefined>): Promise<Fate> {
   const known = await begun.catch(() => undefined);
   if (known === undefined) return 'unknown';
-  // As long as we would wait for a server that is not there.
+  // Wait as long as for a connection to a missing server.
   const deadline = performance.now() + connections.settings.connectTimeoutMs;
   while (performance.now() < deadline) {
     try {
@@ -203,7 +203,7 @@ async function resolve(connections: Connections, begun: Promise<Begun | undefine
       if (row?.same !== true) return 'unknown';
       if (row.status === 'committed' || row.status === 'aborted') return row.status;
     } catch {
-      // The server may be on its way back.
+      // The server may be restarting.
     }
     await delay(RESOLVE_PAUSE_MS);
   }

@@ -6,10 +6,10 @@ import { type Sql, send } from './connections.ts';
 import type { News, StoreContext } from './transaction.ts';
 
 /**
- * A transaction under way. Statements go out at once and are answered in order: `query` waits for its rows, `run` for
- * nothing, and what it did wrong is told by the next `query` or by the commit. So a transaction costs a round trip for
- * each `query` that waits, and one for the commit. New lines and changed rows of sessions are gathered and written
- * together at its end.
+ * A running transaction. Statements are sent at once and answered in order. `query` waits for its rows. `run` does
+ * not wait; the next `query` or the commit reports its failure. So a transaction costs one round trip for each
+ * awaited `query` and one for the commit. New lines and changed session rows are collected and written together at
+ * its end.
  */
 export class Tx implements Sql {
   readonly now: () => string;
@@ -18,17 +18,17 @@ export class Tx implements Sql {
     sessions: new Set(),
     inboxes: new Set(),
   };
-  /** Rows this transaction has locked, as it has changed them: the one copy to work on. */
+  /** The session rows that this transaction has locked and changed; all code in it shares these objects. */
   readonly sessions: Map<string, SessionRow> = new Map();
-  /** Nobody is granted a lease below it: those of a store this one was copied from, and of a server it was a replica of. */
+  /** The lowest epoch for new leases, from a copied store or from the previous timeline of a promoted replica. */
   epochFloor: () => Promise<number> = async () => 0;
   readonly #dirty: Set<string> = new Set();
   #lines: LineRow[] = [];
   readonly #client: pg.PoolClient;
   readonly #context: StoreContext;
-  /** Of each statement; the server ends it. */
+  /** Timeout of each statement, enforced by the server. */
   readonly #limitMs: number;
-  /** The statement before. */
+  /** The previous statement. */
   #last: Promise<unknown> = Promise.resolve();
   #failure: unknown;
   #savepoints = 0;
@@ -41,7 +41,7 @@ export class Tx implements Sql {
     this.self = context.self;
   }
 
-  /** What went wrong first; everything behind it only says that something did. */
+  /** The first failure; all later ones only follow from it. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -55,11 +55,11 @@ export class Tx implements Sql {
   }
 
   run(text: string, values: readonly unknown[] = []): void {
-    // The failure is kept; nobody has to wait for this very answer.
+    // The failure is recorded; no caller waits for this answer.
     this.#send(text, values).catch(() => undefined);
   }
 
-  /** To be saved with what the rest of the transaction does to it. */
+  /** Marks a row to be saved at the end of the transaction. */
   touch(row: SessionRow): void {
     this.#dirty.add(row.id);
   }
@@ -70,7 +70,7 @@ export class Tx implements Sql {
     this.news.sessions.add(row.id);
   }
 
-  /** Sends what was gathered; before a statement that has to see it, and before the commit. */
+  /** Sends the collected rows: before a statement that reads them, and before the commit. */
   flush(): void {
     const rows = [...this.#dirty].flatMap((id) => this.sessions.get(id) ?? []);
     if (this.#lines.length > 0) insertLines(this, this.#lines);
@@ -79,7 +79,7 @@ export class Tx implements Sql {
     this.#dirty.clear();
   }
 
-  /** For a session that is gone for good: nothing gathered for it may come back. */
+  /** Drops everything collected for a purged session. */
   drop({ id }: SessionRow): void {
     this.sessions.delete(id);
     this.#dirty.delete(id);
@@ -87,8 +87,8 @@ export class Tx implements Sql {
   }
 
   /**
-   * Work of several parts: when we refuse one, nothing of it has happened and the transaction goes on. What the server
-   * refuses ends the transaction.
+   * Runs work with several parts. If our code refuses one part, the changes are undone and the transaction continues.
+   * A refusal by the server ends the transaction.
    */
   async attempt<T>(work: () => Promise<T>): Promise<T> {
     this.flush();
@@ -108,16 +108,16 @@ export class Tx implements Sql {
     }
   }
 
-  /** Until everything that was sent has been answered, and what failed is known. */
+  /** Resolves when all sent statements were answered, so `failure` is final. */
   async settled(): Promise<void> {
     await this.#last;
   }
 
-  /** Everything of before the attempt has been flushed. */
+  /** Restores the rows of before the attempt, all of which were flushed. */
   #restore(before: ReadonlyMap<string, SessionRow>): void {
     for (const [id, row] of this.sessions) {
       const copy = before.get(id);
-      // Locked within the attempt: the lock is gone, and so is what we know.
+      // The row was locked inside the attempt; the lock and our copy are no longer valid.
       if (copy === undefined) this.sessions.delete(id);
       else Object.assign(row, copy);
     }

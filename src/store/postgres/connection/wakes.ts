@@ -5,20 +5,20 @@ import { Listener } from './listener.ts';
 import type { News } from './transaction.ts';
 
 const CHANNEL = 'reprise_news';
-/** At most 20 times a second, however much happens. */
+/** Limits notifications to 20 per second. */
 const PAUSE_MS = 50;
-/** Payloads have at most 8000 bytes; more sessions than this are told as "anything". */
+/** A payload has at most 8,000 bytes; with more sessions than this it says "any session". */
 const MAX_IDS = 50;
-/** With notifications the look by the clock is for what they may have lost; without, it is all there is. */
+/** With notifications, the poll only covers lost ones; without them, it is the only signal. */
 const POLL_MS = 1_000;
 const POLL_ALONE_MS = 200;
 
 interface Message {
-  /** The engine that says it, which has woken its own. */
+  /** The engine that sends the message; it has already woken its own callers. */
   readonly e: string;
-  /** Sessions with new lines; null: any may have. */
+  /** Sessions with new lines; null: any session. */
   readonly s: readonly string[] | null;
-  /** Whether an inbox changed, and whether running deltas are there. */
+  /** `i`: an inbox changed. `l`: live events can be read. */
   readonly i: boolean;
   readonly l: boolean;
 }
@@ -29,23 +29,23 @@ export interface WakesOptions {
 }
 
 /**
- * Who sleeps until something happens, here or on another node. Notifications go out after the commit, outside of it,
- * together and with ids only: within transactions they would make all commits of the database wait for each other.
- * They are never relied on: everybody looks again by the clock, and whenever the connection is there again.
+ * Wakes callers that wait for changes on this or another node. Notifications are sent after the commit, in one
+ * statement and with ids only: inside transactions they would make all commits of the database wait for each other.
+ * They are never relied on: every caller also polls, and checks again after a reconnect.
  */
 export class Wakes {
-  /** Who watches lines, by session. */
+  /** Callers that wait for new lines, by session. */
   readonly sessions: Sleepers = new Sleepers();
-  /** Who watches inboxes, all under one name. */
+  /** Callers that wait for inbox changes, under a single name. */
   readonly inboxes: Sleepers = new Sleepers();
-  /** Who listens for running deltas, all under one name. */
+  /** Callers that wait for live events, under a single name. */
   readonly lives: Sleepers = new Sleepers();
   readonly #connections: Connections;
   readonly #engineId: string;
   readonly #listener: Listener;
   #poll: NodeJS.Timeout | undefined;
   #isPolling = false;
-  /** What the last look by the clock found, of sessions that are watched. */
+  /** The seqs that the last poll found for watched sessions. */
   #seqs: Map<string, number> = new Map();
   #pending: { sessions: Set<string>; inbox: boolean; live: boolean } = nothing();
   #timer: NodeJS.Timeout | undefined;
@@ -62,14 +62,14 @@ export class Wakes {
     });
   }
 
-  /** Somebody is going to sleep: from now on there is a reason to listen. */
+  /** Called before a caller waits: starts listening and polling. */
   begin(): void {
     const { notify } = this.#connections.settings;
     if (notify) this.#listener.start();
     this.#poll ??= setInterval(() => void this.#look(), notify ? POLL_MS : POLL_ALONE_MS).unref();
   }
 
-  /** After a commit of this store. */
+  /** Called after a commit of this store. */
   tell({ sessions, inboxes }: News): void {
     this.sessions.wake([...sessions]);
     if (inboxes.size > 0) this.inboxes.wake(null);
@@ -78,13 +78,13 @@ export class Wakes {
     this.#saySoon();
   }
 
-  /** Running deltas of this store can be read. */
+  /** Called when live events of this store can be read. */
   tellLive(): void {
     this.#pending.live = true;
     this.#saySoon();
   }
 
-  /** Somebody who watches the session could not read: the next look by the clock wakes him, whatever it finds. */
+  /** A watcher could not read its session; the next poll wakes it in any case. */
   lookAgain(id: string): void {
     this.#seqs.delete(id);
   }
@@ -92,7 +92,7 @@ export class Wakes {
   async close(): Promise<void> {
     clearInterval(this.#poll);
     clearTimeout(this.#timer);
-    // What was committed a moment ago is still told; nobody waits longer than for one statement.
+    // Send pending notifications; that delays the close by one statement at most.
     if (this.#timer !== undefined) await this.#say();
     await this.#listener.close();
     this.#wakeAll();
@@ -114,20 +114,20 @@ export class Wakes {
     try {
       await this.#connections.query('SELECT pg_notify($1, $2)', [CHANNEL, JSON.stringify(message)]);
     } catch {
-      // An accelerator: whoever waits for it looks by the clock.
+      // Only an optimization: waiting callers poll.
     }
   }
 
   #hear(payload: string): void {
     const message = parseMessage(payload);
     if (message?.e === this.#engineId) return;
-    // Not one of ours, or of a newer version: anything may have happened.
+    // Not our format, or of a newer version: assume that anything may have changed.
     this.sessions.wake(message === undefined ? null : message.s);
     if (message?.i !== false) this.inboxes.wake(null);
     if (message?.l !== false) this.lives.wake(null);
   }
 
-  /** One question for all who watch lines; the others have one of their own. */
+  /** One query for all callers that wait for lines; the others run their own. */
   async #look(): Promise<void> {
     this.inboxes.wake(null);
     this.lives.wake(null);
@@ -143,7 +143,7 @@ export class Wakes {
       this.sessions.wake([...ids].filter((id) => seqs.get(id) !== this.#seqs.get(id) || !seqs.has(id)));
       this.#seqs = seqs;
     } catch {
-      // The server is away; the next look may find it.
+      // The server is not reachable; the next poll retries.
     } finally {
       this.#isPolling = false;
     }
@@ -166,7 +166,7 @@ function parseMessage(payload: string): Message | undefined {
     const isKnown = typeof e === 'string' && (s === null || Array.isArray(s));
     return isKnown ? { e, s: s as string[] | null, i: i === true, l: l === true } : undefined;
   } catch {
-    // Anybody may notify; said by undefined.
+    // Any client may send notifications; `undefined` means "not our format".
     return undefined;
   }
 }

@@ -4,7 +4,7 @@ import type { Sql } from '../connection/connections.ts';
 import { skippedEpochs, TIMELINE } from '../connection/server-timeline.ts';
 import type { Tx } from '../connection/tx.ts';
 
-/** The one row of `copies`: what a copy into this database has to remember. */
+/** The single row of `copies`: the progress of a copy into this database. */
 interface CopyRow {
   readonly run: string;
   readonly cursor: string | null;
@@ -34,12 +34,13 @@ export async function transferState(sql: Sql): Promise<TransferState> {
 }
 
 /**
- * Locked until the transaction ends: two who copy at once come one after the other. Against reading, too: whoever writes
- * has looked at this table when he began (`transaction`) and keeps that lock to his end. So we wait for all who found no
- * copy here, see what they have written, and whoever begins later finds ours (I-72).
+ * Locks the state of the copy until the transaction ends, so that concurrent copies run one after the other. The lock
+ * also excludes readers: every writer reads this table when it begins (`transaction`) and keeps that lock until it
+ * ends. So this call waits for all writers that found no copy and sees what they wrote, and every later writer sees
+ * this copy (I-72).
  */
 export async function lockCopy(tx: Tx): Promise<CopyState | undefined> {
-  // The row may not be there yet, and then only the table can be locked.
+  // The row may not exist yet, so only the table can be locked.
   tx.run('LOCK TABLE reprise.copies IN ACCESS EXCLUSIVE MODE');
   const [row] = await tx.query<CopyRow>(`SELECT ${COLUMNS} FROM reprise.copies`);
   if (row === undefined) return undefined;
@@ -56,7 +57,7 @@ export function saveCopy(tx: Tx, { run, cursor, finished, epoch, session }: Copy
   );
 }
 
-/** No epoch this database knows of is higher. */
+/** The highest epoch that this database knows. */
 export async function highestEpoch(sql: Sql): Promise<number> {
   const [row] = await sql.query<{ epoch: number }>(
     `SELECT greatest((SELECT max(epoch) FROM reprise.sessions), (SELECT max(epoch_floor) FROM reprise.copies), 0)::bigint
@@ -65,7 +66,9 @@ export async function highestEpoch(sql: Sql): Promise<number> {
   return row?.epoch ?? 0;
 }
 
-/** For a copy: nobody holds a higher one, nor has been granted one by a server whose replica this one was. */
+/**
+ * The epoch for a copy of this database: higher than all known epochs and those a previous timeline may have granted.
+ */
 export async function toldEpoch(sql: Sql): Promise<number> {
   const [row] = await sql.query<{ floor: number; timeline: string | null }>(
     `SELECT coalesce((SELECT max(epoch_floor) FROM reprise.copies), 0)::bigint AS floor, ${TIMELINE} AS timeline`,

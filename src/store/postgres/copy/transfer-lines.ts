@@ -21,7 +21,7 @@ import { copyActive } from '../write/active.ts';
 
 const LF = 10;
 
-/** A line of a copy that is not here yet. */
+/** A copied line that the database does not have yet. */
 interface NewLine {
   readonly seq: number;
   readonly text: string;
@@ -31,7 +31,7 @@ interface NewLine {
   readonly foreign: ForeignLine | undefined;
 }
 
-/** Of a session that is here already; one that is not is made with its first line. */
+/** Prepares a session that already exists. A new one is created with its first line. */
 export async function beginCopy(tx: Tx, { id, epoch, corruptAt }: SessionCopy): Promise<void> {
   const row = await findLocked(tx, id);
   if (row === undefined) return;
@@ -40,7 +40,7 @@ export async function beginCopy(tx: Tx, { id, epoch, corruptAt }: SessionCopy): 
   tx.touch(row);
 }
 
-/** Every seal is verified on the way in. Lines that are here already are passed by. */
+/** Verifies every seal and writes the lines. Lines that the database already has are skipped. */
 export async function writeLines(
   tx: Tx,
   { session, first, bytes }: LinesRecord,
@@ -49,7 +49,8 @@ export async function writeLines(
   const row = (await findLocked(tx, session)) ?? (await makeRow(tx, copy));
   const lines = [...newLines(row, first, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))];
   const [start] = lines;
-  // Lines the source has lost keep their numbers, and nobody appends behind such a place.
+  // Lines that the source lost keep their numbers. The session becomes read-only, so nothing is appended after the
+  // gap.
   if (start !== undefined && start.seq > row.seq + 1) row.corrupt_at ??= 0;
   const known = await knownIds(tx, row, lines);
   const seqOf = (id: string): number | undefined => known?.get(id) ?? ownSeq(row, id, known === undefined);
@@ -62,7 +63,7 @@ export async function writeLines(
   }[] = [];
   for (const { seq, text, record, seal, foreign } of lines) {
     const name = foreign?.id ?? (record['type'] === 'session' ? null : String(record['id']));
-    // A line of another tool may be called as an earlier one; it is then found by its seq alone.
+    // A line of another tool may reuse an earlier id; it can then be found only by its seq.
     const isTaken = name !== null && known?.has(name) === true;
     stored.push({
       session_id: row.id,
@@ -169,11 +170,14 @@ function applyOwn(tx: Tx, row: SessionRow, { record, seal, seq, seqOf }: OwnLine
   if (customType !== 'reprise.activate' || !isObject(data)) return;
   const { key, counter } = data;
   if (typeof key !== 'string' || typeof counter !== 'number' || !(counter > 0)) return;
-  // Whichever session is copied first.
+  // Independent of the order in which sessions are copied.
   copyActive(tx, key, { session_id: row.id, counter, isLast: false });
 }
 
-/** Where all lines are ours an id says its line; else those that are spoken of are looked up. Undefined: all ours. */
+/**
+ * If all lines are ours, ids contain line numbers and this returns `undefined`. Otherwise it looks up the referenced
+ * ids.
+ */
 async function knownIds(
   tx: Tx,
   row: SessionRow,

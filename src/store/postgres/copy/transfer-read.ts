@@ -39,8 +39,9 @@ const LOGGED = boundedLines({
 });
 
 /**
- * The records of a database behind a cursor. As elsewhere, but that keys of messages come before the messages: numbers
- * are taken before a commit shows its row, so only what is read later can hold all that is named by what was read.
+ * Reads the records of a database after a cursor. Unlike in other stores, the idempotency keys come before the
+ * messages: numbers are assigned before a commit makes the row visible, so only records read later are sure to
+ * include everything that earlier ones reference.
  */
 export async function readTransfer(sql: Sql, cursor: string | undefined): Promise<TransferPage> {
   const page = new RecordPage();
@@ -69,18 +70,21 @@ async function takeStep(sql: Sql, place: Place, page: RecordPage): Promise<Place
   }
 }
 
-/** Who writes to the inbox now: whoever has taken a number and not committed is among them. */
+/**
+ * The transactions that are writing to the inbox now. Any transaction that took a number without committing is among
+ * them.
+ */
 const WRITING = `SELECT virtualtransaction AS tx FROM pg_locks
   WHERE locktype = 'relation' AND relation = 'reprise.inbox'::regclass AND mode = 'RowExclusiveLock'
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 const LOOK_MS = 5;
-/** Longer than any transaction of ours lives. */
+/** Longer than any of our transactions. */
 const MAX_WAIT_MS = 120_000;
 
 /**
- * The last message that is told of. Numbers are taken before a commit shows the row, so we wait for those who may have
- * taken a lower one: else their row could come up when their key has been passed by, and a sender who tries again would
- * be heard twice by whoever uses the copy (I-73).
+ * The last message to copy. Numbers are assigned before a commit makes the row visible, so this waits for
+ * transactions that may have taken a lower number. Otherwise such a row could appear after its key was skipped, and
+ * the copy would accept a sender's retry a second time (I-73).
  */
 async function lastItem(sql: Sql): Promise<number> {
   const [row] = await sql.query<{ n: number | null }>('SELECT max(number) AS n FROM reprise.inbox');
@@ -147,7 +151,7 @@ async function readKeys(
   { after }: Extract<Place, { at: 'keys' }>,
   page: RecordPage,
 ): Promise<Place> {
-  // One that was only locked has never stood for anybody.
+  // A row with counter 0 was only locked and never pointed to a session.
   const rows = await sql.query<{
     key: string;
     whole_key: string | null;
@@ -168,7 +172,10 @@ async function readKeys(
     : { at: 'keys', after: last.key };
 }
 
-/** One step: a session's record, some of its blobs, or some of its lines. Undefined behind the last session. */
+/**
+ * Reads one step: a session's record, some of its blobs or some of its lines. @returns `undefined` after the last
+ * session.
+ */
 async function readSession(
   sql: Sql,
   { after, open }: SessionPlace,
@@ -183,7 +190,8 @@ async function readSession(
     tellSession(row, page);
     return { at: 'sessions', after: row.id, open: { id: row.id, to: row.seq } };
   }
-  // Purged meanwhile: what was told of it goes when its id is told among those that are gone.
+  // The session was purged meanwhile. Its id follows among the purged ids, and the target then removes what it has of
+  // it.
   if ((await findSession(sql, open.id)) === undefined) return { at: 'sessions', after: open.id };
   if (open.from === undefined) return { at: 'sessions', after, open: await readBlobs(sql, open, page) };
   const next = await readLines(sql, open, open.from, page);
@@ -227,7 +235,7 @@ async function readBlobs(sql: Sql, open: OpenSession, page: RecordPage): Promise
     : { ...open, blob: last.hash };
 }
 
-/** Answers the next seq. Lines that are not what was sealed are left out and named. */
+/** Reads lines and returns the next seq. Lines that do not match their seals are left out and reported as damage. */
 async function readLines(sql: Sql, { id, to }: OpenSession, from: number, page: RecordPage): Promise<number> {
   const rows = await sql.query<{ seq: number; line: string; is_last: boolean }>(SOME_LINES, [id, from, to]);
   let seq = from;
@@ -258,7 +266,7 @@ async function readLines(sql: Sql, { id, to }: OpenSession, from: number, page: 
   return next;
 }
 
-/** Chat by chat in the order they were made, so that lists with equal times look the same. */
+/** One chat after the other, in creation order, so that lists with equal times have the same order in the copy. */
 async function readConvlog(
   sql: Sql,
   { chat, after }: Extract<Place, { at: 'convlog' }>,

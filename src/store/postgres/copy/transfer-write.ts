@@ -34,7 +34,7 @@ const SAVE_ITEM = `INSERT INTO reprise.inbox
   WHERE (inbox.state, inbox.body, inbox.detail, inbox.carries, inbox.attempts) IS DISTINCT FROM
     (excluded.state, excluded.body, excluded.detail, excluded.carries, excluded.attempts)`;
 
-/** Records of a copy, all or none, with the note how far it is. Those that are here already change nothing. */
+/** Writes the records of a copy and its progress, all or none. Records that the store already has change nothing. */
 export async function writeTransfer(
   tx: Tx,
   records: readonly TransferRecord[],
@@ -83,7 +83,9 @@ export async function writeTransfer(
   saveCopy(tx, { ...state, cursor });
 }
 
-/** Whoever held a session of the source, or does so after the copy was begun, had an epoch below these (P5). */
+/**
+ * Ends the copy. Epochs continue above all copied ones, so a lease holder of the source can never write here (P5).
+ */
 export async function finishTransfer(tx: Tx, run: string, { hold = false }: FinishOptions): Promise<void> {
   const state = await lockCopy(tx);
   if (state?.run !== run) throw otherRun(state);
@@ -93,7 +95,7 @@ export async function finishTransfer(tx: Tx, run: string, { hold = false }: Fini
   if (hold) holdPending(tx);
   const floor = Math.max(state.epoch, await highestEpoch(tx)) + EPOCH_JUMP;
   tx.run('UPDATE reprise.copies SET epoch_floor = $1', [floor]);
-  // What keys stand for is told before the sessions: one that was purged or could not be read since has not come.
+  // Keys are copied before sessions. A session that was purged or became unreadable since then did not arrive.
   tx.run(
     `UPDATE reprise.active AS a SET session_id = '' WHERE session_id <> ''
      AND NOT EXISTS (SELECT 1 FROM reprise.sessions AS s WHERE s.id = a.session_id)`,
@@ -125,7 +127,7 @@ function writeInbound(tx: Tx, { agentId, source, key, hash, inboxId }: InboundRe
   );
 }
 
-/** A later activation may stand in lines that are here already. */
+/** A later activation may already be known from copied lines; the higher counter wins. */
 function writeKey(tx: Tx, { key, sessionId, counter }: KeyRecord): void {
   parseSessionKey(key);
   copyActive(tx, key, { session_id: sessionId ?? '', counter, isLast: true });
@@ -141,7 +143,7 @@ function writeBlob(tx: Tx, { session, hash, bytes }: BlobRecord): void {
   ]);
 }
 
-/** Chats are made one by one, in the order of the source: where times are equal, that is their order in lists. */
+/** Chats are created one by one in the source's order, which is their order in lists for equal times. */
 function isFirstOfChat(records: readonly TransferRecord[], i: number): boolean {
   const [record, before] = [records[i], records[i - 1]];
   if (record?.kind !== 'convlog' || before?.kind !== 'convlog') return true;
@@ -161,7 +163,7 @@ function chatFrom(records: readonly TransferRecord[], start: number): StoredConv
 const chatOf = ({ agentId, channelType, channelId }: StoredConvlogLine): string =>
   JSON.stringify([agentId, channelType, channelId]);
 
-/** Gone in the source since its lines were copied: then it goes here too. */
+/** The source purged this session after its lines were copied, so its data is removed here too. */
 async function writePurged(tx: Tx, { id }: PurgedRecord): Promise<void> {
   const folded = parseSessionId(id).toLowerCase();
   tx.flush();

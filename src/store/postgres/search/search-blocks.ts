@@ -8,19 +8,19 @@ import { boundedLines } from '../long-lines.ts';
 import { addGrams, type GramSet } from './search-grams.ts';
 
 /**
- * The index keeps its pieces of text by blocks of lines of one session, not by lines: what many lines share is kept
- * once, and a word that is everywhere is found in a few thousand blocks instead of millions of lines. Who searches reads
- * the lines of a block.
+ * The index stores grams per block of consecutive lines, not per line: grams that many lines share are stored once,
+ * and a common word is found in a few thousand blocks instead of millions of lines. A search reads the lines of the
+ * matching blocks.
  */
 const BLOCK_CHARS = 32 * 1024;
-/** Of lines, which may have more in them than text. */
+/** Limit for whole lines, which may contain more than text. */
 const BLOCK_BYTES = 256 * 1024;
-/** Below this a block is made anew with what comes next, whatever that is. */
+/** A block smaller than this is always rebuilt together with the next lines. */
 const SMALL_CHARS = 1024;
 const LINES_AT_ONCE = 256;
-/** So many blocks of a session are looked at for being joined. */
+/** Number of blocks of a session that are considered for joining. */
 const MAX_JOINED = 16;
-/** Of text, between two turns of the event loop. */
+/** Characters of text between two turns of the event loop. */
 const SLICE_CHARS = 8 * 1024;
 
 interface Line {
@@ -28,7 +28,7 @@ interface Line {
   readonly line: string;
 }
 
-/** What the index keeps of some lines of a session. */
+/** The index data of some lines of a session. */
 class Block {
   readonly firstSeq: number;
   readonly grams: GramSet = new Set();
@@ -57,27 +57,27 @@ class Block {
     this.oldest = Math.min(this.oldest, said.at);
     this.newest = Math.max(this.newest, said.at);
     for (let at = 0; at < text.length; at += SLICE_CHARS) {
-      // With the beginning of the next slice, so that no piece is cut.
+      // Include the start of the next slice, so that no gram is cut.
       addGrams(this.grams, text.slice(at, at + SLICE_CHARS + 2));
       await turn();
     }
   }
 }
 
-/** What is damaged says nothing here; whoever reads or verifies the session tells of it. */
+/** Parses a line. Damaged lines are ignored here; reads and verification report them. */
 export function parseLine(line: string): Entry | SessionHeader {
   try {
     return JSON.parse(line) as Entry;
   } catch {
-    // As a line of a kind nobody looks for.
+    // Treat it as a line of a kind that is never searched.
     return { type: 'unreadable' } as unknown as Entry;
   }
 }
 
 /**
- * Indexes what a session has and the index has not, a bounded part of it; true when nothing was left. Nobody is kept
- * waiting: lines are read without a lock, and the session's row is touched by the last statement alone. That one finds
- * out, too, whether another node has done the same meanwhile; then this was for nothing, and did no harm.
+ * Indexes a limited part of what the index lacks of a session. @returns true if nothing is left. It delays no writer:
+ * lines are read without a lock, and only the last statement writes the session's row. That statement also detects
+ * whether another node indexed the same part meanwhile; then this work is discarded.
  */
 export async function indexSession(context: StoreContext, id: string): Promise<boolean> {
   const sql = context.connections;
@@ -87,7 +87,7 @@ export async function indexSession(context: StoreContext, id: string): Promise<b
   );
   if (mark === undefined || mark.indexed_seq >= mark.seq) return true;
   const fresh = await sql.query<Line>(LINES, [id, mark.indexed_seq + 1, mark.seq, LINES_AT_ONCE]);
-  // Where lines are missing, which `verify` tells, there is nothing to wait for.
+  // Missing lines, which `verify` reports, will not appear later.
   const last = fresh.at(-1)?.seq ?? mark.seq;
   const start = await joinFrom(sql, id, { fresh, indexedSeq: mark.indexed_seq });
   const earlier = start > mark.indexed_seq ? [] : await linesOf(sql, id, start, mark.indexed_seq);
@@ -122,8 +122,8 @@ async function linesOf(sql: Sql, id: string, from: number, to: number): Promise<
 }
 
 /**
- * Where a new block begins: behind the last one or, where that is small beside what is new, with it. So a conversation
- * that grows line by line is indexed a few times over, not with every line, and ends as few blocks.
+ * The first seq of the new block: after the last block, or at its start if that block is small compared with the new
+ * lines. So a growing conversation is indexed only a few times over, and ends up in few blocks.
  */
 async function joinFrom(
   sql: Sql,
@@ -153,14 +153,14 @@ async function joinFrom(
 }
 
 interface Indexed {
-  /** Blocks from here on are replaced. */
+  /** Blocks from this seq on are replaced. */
   readonly start: number;
   readonly blocks: readonly Block[];
   readonly from: number;
   readonly to: number;
 }
 
-/** False when another node was faster; then nothing has happened. */
+/** @returns false if another node was faster; then nothing was written. */
 async function save(
   context: StoreContext,
   id: string,
@@ -169,7 +169,7 @@ async function save(
   let isTaken = false;
   try {
     await transaction(context, async (tx) => {
-      // What a crash of the server takes back is indexed again.
+      // If the server crashes, the lost part is indexed again.
       tx.run('SET LOCAL synchronous_commit = off');
       tx.run('DELETE FROM reprise.search_blocks WHERE session_id = $1 AND first_seq >= $2', [id, start]);
       for (const { firstSeq, lastSeq, chars, bytes, oldest, newest, grams } of blocks) {
@@ -182,7 +182,7 @@ async function save(
     });
     return true;
   } catch (error) {
-    // A server that is busy is none of ours: tried again at once, for ever, it would be busier.
+    // Not our conflict: the server is busy, and an immediate retry would only add load.
     if (isTaken) return false;
     throw error;
   }
@@ -195,8 +195,8 @@ const INSERT = `INSERT INTO reprise.search_blocks
 const MOVE = `UPDATE reprise.sessions SET indexed_seq = $3 WHERE id = $1 AND indexed_seq = $2 RETURNING 1 AS one`;
 
 /**
- * Takes a session out of the index; it is indexed anew like any that never was. Blocks before the row, as everybody
- * here: a block that comes in between goes when the first one is written.
+ * Removes a session from the index, so that it is indexed again. Blocks are locked before the row, as everywhere
+ * here; a block that another node inserts in between is deleted when the first new block is written.
  */
 export async function forgetIndexed(context: StoreContext, id: string): Promise<void> {
   await transaction(context, async (tx) => {

@@ -1,18 +1,18 @@
 /**
- * What an index keeps of a text: hashes of the pieces of one, two and three code units it consists of. A text that
- * holds a word holds all pieces of the word, so whatever lacks one need not be looked into. Two texts may share a hash;
- * whoever asks reads what is left.
+ * The index data of a text: hashes of its grams of one, two and three code units. A text that contains a word
+ * contains all grams of the word, so a text without one of them need not be read. Two grams may share a hash; the
+ * search reads and checks the remaining texts.
  *
- * Three units say most about words of an alphabet. In scripts that write a syllable or a word with one character two
- * say as much, and are all that two-character words have; there threes would only cost.
+ * For alphabets, grams of three units are the most selective. In scripts that write a syllable or a word with one
+ * character, two units are as selective, and a two-character word has nothing longer; threes would only add cost.
  */
 
-/** CJK and behind it; emoji are pairs of units up here too. */
+/** CJK and the code units after it, including the surrogates of emoji. */
 const DENSE = 0x2e80;
 
 export type GramSet = Set<number>;
 
-/** Of a folded text, gathered from any number of texts. */
+/** Adds the grams of a folded text to a set. */
 export function addGrams(grams: GramSet, text: string): void {
   let [a, b] = [-1, -1];
   for (let i = 0; i < text.length; i++) {
@@ -24,10 +24,10 @@ export function addGrams(grams: GramSet, text: string): void {
   }
 }
 
-/** More would not rule out more. */
+/** More grams would not exclude more texts. */
 const MAX_QUERY_GRAMS = 64;
 
-/** Pieces that a text with all these words must have; of many words some. */
+/** Grams that every text with all of these words contains; a selection for long queries. */
 export function queryGrams(words: readonly string[]): number[] {
   const grams: GramSet = new Set();
   for (const word of words) {
@@ -43,7 +43,7 @@ export function queryGrams(words: readonly string[]): number[] {
   }
   const all = [...grams];
   const step = Math.max(1, all.length / MAX_QUERY_GRAMS);
-  // Spread over all of it, so that every part of a long query says something.
+  // Evenly distributed, so that every part of a long query counts.
   return Array.from(
     { length: Math.min(all.length, MAX_QUERY_GRAMS) },
     (_, i) => all[Math.floor(i * step)] ?? 0,

@@ -5,20 +5,20 @@ import { forgetIndexed, indexSession } from './search-blocks.ts';
 
 export interface SearchIndexerOptions {
   readonly context: StoreContext;
-  /** After news: what is said in one breath is indexed together. */
+  /** Delay after a change, so that consecutive messages are indexed together. */
   readonly pauseMs?: number;
-  /** For what a node left behind that is gone. */
+  /** Interval at which to look for work that another node left. */
   readonly pollMs?: number;
-  /** A node that says nothing for so long does not index any more. */
+  /** A node that does not renew its claim for this long no longer indexes. */
   readonly claimMs?: number;
 }
 
 const SESSIONS_AT_ONCE = 100;
-/** The rest behind each part of the work is so many times what it took: while this node writes, and while it does not. */
+/** After each part of the work, rest this many times its duration: while this node writes, and while it does not. */
 const BUSY_REST = 20;
 const REST = 1;
 const LONGEST_REST_MS = 2_000;
-/** So long after news somebody is still writing. */
+/** After a change, the store counts as busy for this long. */
 const QUIET_MS = 300;
 
 const CLAIM = `INSERT INTO reprise.search_claim AS c (holder, expires_at)
@@ -28,8 +28,9 @@ const CLAIM = `INSERT INTO reprise.search_claim AS c (holder, expires_at)
   RETURNING 1 AS one`;
 
 /**
- * Indexes behind everybody's back: after news, and by the clock. One node at a time does, by a row with an expiry; two
- * would only do the same work twice. Searches do not need it to be up to date: what it lacks they read.
+ * Indexes in the background: after changes, and at intervals. One node at a time does it, by a claim with an expiry;
+ * two would only do the same work twice. Searches do not need an up-to-date index, because they read the lines that
+ * it lacks.
  */
 export class SearchIndexer implements AsyncDisposable {
   readonly #context: StoreContext;
@@ -53,13 +54,13 @@ export class SearchIndexer implements AsyncDisposable {
     this.#soon(pauseMs);
   }
 
-  /** Something was appended. */
+  /** Called after an append. */
   wake(): void {
     this.#newsAt = performance.now();
     if (this.#running === undefined) this.#soon(this.#pauseMs);
   }
 
-  /** Throws everything away and makes it anew, session by session; what is not there yet is read by who searches. */
+  /** Rebuilds the index session by session. Searches read the sessions that are not indexed yet. */
   async reindex(): Promise<void> {
     for await (const ids of this.#all('true')) {
       for (const id of ids) {
@@ -84,7 +85,7 @@ export class SearchIndexer implements AsyncDisposable {
     await this.#running;
   }
 
-  /** The earlier of two wishes counts. */
+  /** Starts a run after a delay, or earlier if one is already scheduled earlier. */
   #soon(ms: number): void {
     if (this.#closing.signal.aborted) return;
     const due = performance.now() + ms;
@@ -105,13 +106,13 @@ export class SearchIndexer implements AsyncDisposable {
       if (!(await this.#sweep())) next = this.#pauseMs;
       this.#problem = undefined;
     } catch (error) {
-      // Searches go on without; `stats` tells why, and the next look may succeed.
+      // Searches work without the index. `stats` reports the problem, and the next run may succeed.
       this.#problem = error instanceof Error ? error.message : String(error);
     }
     this.#soon(next);
   }
 
-  /** Once over all that have something new. True when nothing was, or another node does it. */
+  /** Indexes all sessions with new lines once. @returns true if there were none, or if another node is indexing. */
   async #sweep(): Promise<boolean> {
     let isClean = true;
     let failure: unknown;
@@ -123,7 +124,7 @@ export class SearchIndexer implements AsyncDisposable {
         try {
           while (!this.#closing.signal.aborted && !(await this.#indexSome(id))) await this.#claim();
         } catch (error) {
-          // One that cannot be indexed must not keep the others from it.
+          // A session that cannot be indexed must not block the others.
           failure ??= error;
         }
       }
@@ -133,11 +134,11 @@ export class SearchIndexer implements AsyncDisposable {
     return isClean;
   }
 
-  /** Making pieces takes this node's time and the server's, which others need more: behind each part there is a rest. */
+  /** Indexes part of a session and then rests, because the node and the server need the CPU for other work. */
   async #indexSome(id: string): Promise<boolean> {
     const { signal } = this.#closing;
     const pause = this.#restUntil - performance.now();
-    // Ended by the signal when it closes.
+    // The signal ends the wait when the store closes.
     if (pause > 0) await delay(pause, undefined, { signal, ref: false }).catch(() => undefined);
     const startedAt = performance.now();
     try {
@@ -149,7 +150,7 @@ export class SearchIndexer implements AsyncDisposable {
     }
   }
 
-  /** By id, some at a time; every session that is there all the while is met. */
+  /** All sessions by id, in pages; includes every session that exists for the whole time. */
   async *#all(where: string): AsyncGenerator<string[]> {
     for (let after = ''; !this.#closing.signal.aborted; ) {
       const rows = await this.#context.connections.query<{ id: string }>(
@@ -164,7 +165,7 @@ export class SearchIndexer implements AsyncDisposable {
     }
   }
 
-  /** Whether it is this node's turn; said again long before the time is over. */
+  /** Claims the right to index, or renews it long before it expires. */
   async #claim(): Promise<boolean> {
     const now = performance.now();
     if (now - this.#claimedAt < this.#claimMs / 4) return true;

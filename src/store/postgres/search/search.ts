@@ -8,29 +8,29 @@ import { plainText } from '../text.ts';
 import { parseLine } from './search-blocks.ts';
 import { queryGrams } from './search-grams.ts';
 
-/** Lines in a row of one session that have to be read. */
+/** Consecutive lines of one session that must be read. */
 interface Range {
   readonly id: string;
   readonly agent: string;
   readonly first: number;
   readonly last: number;
-  /** Of the lines, or more. */
+  /** Size of the lines, or an upper limit. */
   readonly bytes: number;
-  /** When the latest of them was said; null where the index does not have them. */
+  /** Time of the newest of them; null if they are not indexed. */
   readonly newest: number | null;
 }
 
-/** Far more than can be read in any time a person would wait. */
+/** Far more than can be read within any time limit. */
 const MAX_RANGES = 20_000;
-/** Of lines that are asked for together. */
+/** Size of the lines that are requested together. */
 const BYTES_AT_ONCE = 512 * 1024;
 const RANGES_AT_ONCE = 64;
 const LINES_AT_ONCE = 256;
 
 /**
- * The index says which blocks can hold the words, and of which lines it knows nothing; those are read, newest first, and
- * judged. Both come from one statement and so from one snapshot: whatever is indexed or joined meanwhile, no line that
- * was committed before is left out.
+ * Searches with the index: it names the blocks that may match and the lines that are not indexed; these are read,
+ * newest first, and checked. Both come from one statement and therefore one snapshot, so no line committed before the
+ * search is missed, whatever is indexed or joined meanwhile.
  */
 export async function searchSessions(sql: Sql, query: SearchQuery): Promise<SearchResult> {
   checkSearch(query);
@@ -54,7 +54,7 @@ export async function searchSessions(sql: Sql, query: SearchQuery): Promise<Sear
   return ranges.length < MAX_RANGES ? hits.result() : hits.result('time');
 }
 
-/** What is not indexed first, then by the time of what was said last. */
+/** Ranges that are not indexed come first, then the others by their newest message. */
 async function findRanges(sql: Sql, query: SearchQuery, words: readonly string[]): Promise<Range[]> {
   const { agentId, channel, sessionId, after } = query;
   const values: unknown[] = [queryGrams(words)];
@@ -77,7 +77,7 @@ async function findRanges(sql: Sql, query: SearchQuery, words: readonly string[]
   );
 }
 
-/** The next ones that are short enough to be asked for in one statement; one at least. */
+/** The next ranges that fit into one statement; at least one. */
 function together(ranges: readonly Range[], from: number): Range[] {
   let bytes = 0;
   let to = from;
@@ -97,7 +97,7 @@ interface Line {
   readonly line: string;
 }
 
-/** By ranges, each through the index of its lines. */
+/** Reads each range through the index of its lines. */
 const LINES = `SELECT r.id, l.seq, l.line
   FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS r (id, first, last),
     LATERAL (SELECT seq, line FROM reprise.lines
@@ -116,7 +116,7 @@ interface Search {
   readonly deadline: number;
 }
 
-/** False when the time was over before all was read. */
+/** @returns false if the time limit was reached before all lines were read. */
 async function offerLines(sql: Sql, ranges: readonly Range[], search: Search): Promise<boolean> {
   const { hits } = search;
   const [first] = ranges;
@@ -132,7 +132,7 @@ async function offerLines(sql: Sql, ranges: readonly Range[], search: Search): P
   return true;
 }
 
-/** One that may be long, a look at a time. */
+/** Reads a range that may be long, one page at a time. */
 async function offerLong(
   sql: Sql,
   { id, agent: agentId, first, last }: Range,
@@ -142,7 +142,7 @@ async function offerLong(
     const lines = await sql.query<Omit<Line, 'id'>>(LONG, [id, first, to, LINES_AT_ONCE]);
     for (const { seq, line } of lines) hits.offer({ id, agentId }, seq, parseLine(line));
     const lowest = lines.at(-1)?.seq;
-    // Purged meanwhile.
+    // The session was purged meanwhile.
     if (lowest === undefined) return true;
     to = lowest - 1;
     if (to >= first && performance.now() > deadline) return false;

@@ -4,15 +4,15 @@ import type { Tx } from '../connection/tx.ts';
 import { lockIfThere, type SessionRow } from '../rows.ts';
 import { shortName } from '../short-name.ts';
 
-/** Which session a key stands for; empty: none now, though it had one. */
+/** The session that a key points to; an empty id means that it points to none now. */
 export interface ActiveRow {
   readonly session_id: string;
   readonly counter: number;
 }
 
 /**
- * Locks a key, whether it ever stood for a session or not: two who ask at once for the session of a key come one after
- * the other. Keys are locked before sessions, always, so that nobody waits in a circle.
+ * Locks a key, whether or not it ever had a session, so that concurrent calls for the session of a key run one after
+ * the other. Keys are always locked before sessions, which prevents deadlocks.
  */
 export async function lockKey(tx: Tx, canonicalKey: string): Promise<ActiveRow> {
   tx.run('INSERT INTO reprise.active (key, whole_key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
@@ -27,11 +27,11 @@ export async function lockKey(tx: Tx, canonicalKey: string): Promise<ActiveRow> 
 
 export interface LockedKey {
   readonly active: ActiveRow;
-  /** The session it stands for, locked behind it. */
+  /** The session that the key points to, locked after the key. */
   readonly current: SessionRow | undefined;
 }
 
-/** A key and the session it stands for, in one round trip: the second statement sees what the first has waited for. */
+/** Locks a key and its session in one round trip: the second statement sees what the first one waited for. */
 export async function lockActive(tx: Tx, canonicalKey: string): Promise<LockedKey> {
   const [active, current] = await Promise.all([
     lockKey(tx, canonicalKey),
@@ -40,7 +40,7 @@ export async function lockActive(tx: Tx, canonicalKey: string): Promise<LockedKe
   return { active, current };
 }
 
-/** Only under the lock of the key. */
+/** Call it only while the key is locked. */
 export function setActive(tx: Tx, canonicalKey: string, { session_id, counter }: ActiveRow): void {
   tx.run('UPDATE reprise.active SET session_id = $2, counter = $3 WHERE key = $1', [
     shortName(canonicalKey),
@@ -49,7 +49,10 @@ export function setActive(tx: Tx, canonicalKey: string, { session_id, counter }:
   ]);
 }
 
-/** Of a copy: of all that say it the highest counter of a key wins, of equals what was told last if it is the key itself. */
+/**
+ * Applies an activation of a copy: the highest counter of a key wins; for equal counters, the copied key itself wins
+ * over lines.
+ */
 export function copyActive(
   tx: Tx,
   key: string,
@@ -63,7 +66,7 @@ export function copyActive(
   );
 }
 
-/** By its canonical key; undefined where it stands for nobody. */
+/** The active session of a canonical key, or `undefined`. */
 export async function activeSession(sql: Sql, canonicalKey: string): Promise<string | undefined> {
   const [row] = await sql.query<ActiveRow>(
     "SELECT session_id, counter FROM reprise.active WHERE key = $1 AND session_id <> ''",

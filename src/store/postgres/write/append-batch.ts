@@ -22,22 +22,22 @@ export interface FullAppendRequest extends AppendRequest {
 export type AppendOutcome =
   | { readonly kind: 'done'; readonly receipt: AppendReceipt }
   | { readonly kind: 'refused'; readonly error: RepriseError }
-  /** Not looked at: its session was locked by somebody else, or the batch was full. */
+  /** Not processed: another transaction has locked its session, or the batch was full. */
   | { readonly kind: 'later' };
 
-/** Beyond this a transaction would keep others waiting for longer than one commit is worth. */
+/** Limit of one transaction; a larger one would delay other writers more than the saved commit is worth. */
 const MAX_BATCH_BYTES = 1024 * 1024;
 const LATER: AppendOutcome = { kind: 'later' };
 
-/** Whether it does more than append, and so cannot share a transaction: a part of it may be refused late. */
+/** Whether the request does more than append. Such a request runs alone, because a part of it may be refused late. */
 export function tellsMore({ settle = [], deliver = [], log = [] }: FullAppendRequest): boolean {
   return settle.length + deliver.length + log.length > 0;
 }
 
 /**
- * Appends of many sessions in one transaction, of two round trips: locks and keys, then lines, rows and the
- * commit. Each is refused or done by itself. Several sessions are locked only as far as nobody else has them, so that a
- * batch never waits, and nobody in a circle.
+ * Appends to many sessions in one transaction with two round trips: locks and keys, then lines, rows and the commit.
+ * Each request succeeds or is refused separately. With several sessions, only unlocked rows are locked, so a batch
+ * never waits and cannot deadlock.
  */
 export async function appendAll(
   context: StoreContext,
@@ -64,11 +64,11 @@ export async function appendAll(
 interface Scenes {
   readonly rows: ReadonlyMap<string, SessionRow>;
   readonly keys: Map<string, KnownKey>;
-  /** Those that somebody else has locked are not among the rows. */
+  /** True if rows that other transactions have locked are missing. */
   readonly isPartial: boolean;
 }
 
-/** One round trip. The second statement sees what was committed before the locks were given. */
+/** Takes one round trip. The second statement sees what was committed before the locks were granted. */
 async function findScenes(tx: Tx, requests: readonly FullAppendRequest[]): Promise<Scenes> {
   const ids = [...new Set(requests.map(({ id }) => id))];
   const isPartial = ids.length > 1;
@@ -102,19 +102,19 @@ async function one(
     if (row === undefined) return await refuseUnknown(tx, id);
     const name = key === undefined ? '' : `${id} ${keyText(key)}`;
     const { receipt, hash, isFresh } = await append(tx, request, { row, known: keys.get(name) });
-    // For the next one of this batch with the same key.
+    // For a later request of this batch with the same key.
     if (key !== undefined) keys.set(name, { hash, first_seq: receipt.firstSeq, last_seq: receipt.lastSeq });
     if (isFresh && request.log !== undefined)
       await writeLog(
         tx,
         request.log.map((line) => ({ sessionId: id, ...line })),
       );
-    // A known key is answered whoever asks, but who lost the session ends nothing in it (I-32).
+    // Any caller gets the receipt of a known key, but a caller that lost the lease settles nothing (I-32).
     const isOurs = request.epoch === undefined || isHolder(row, request.epoch);
     if (tellsMore(request) && isOurs) await tell(tx, request);
     return { kind: 'done', receipt };
   } catch (error) {
-    // Refused before anything of it was written, or it is alone and takes the transaction with it.
+    // Refused before anything was written. A request with more parts runs alone and rolls back its transaction.
     if (error instanceof RepriseError && tx.failure === undefined && !tellsMore(request))
       return { kind: 'refused', error };
     throw error;

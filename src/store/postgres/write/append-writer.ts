@@ -3,7 +3,7 @@ import type { AppendReceipt } from '../../port/store.ts';
 import type { StoreContext } from '../connection/transaction.ts';
 import { type AppendOutcome, appendAll, type FullAppendRequest, tellsMore } from './append-batch.ts';
 
-/** Transactions under way at once. What comes meanwhile gathers, and shares the next one's commit. */
+/** Number of transactions at once. Requests that arrive meanwhile share the next commit. */
 const MAX_BATCHES = 3;
 const MAX_SESSIONS = 64;
 const MAX_APPENDS = 256;
@@ -15,12 +15,12 @@ interface Waiting {
 }
 
 /**
- * Gathers the appends of this node into transactions. Those of one session keep their order and are never in two
- * transactions at once; outcomes are each one's own.
+ * Collects the appends of this node into transactions. Requests of one session keep their order and are never in two
+ * transactions at once; each gets its own outcome.
  */
 export class AppendWriter {
   readonly #context: StoreContext;
-  /** By session, in the order they came. A session that is being written to stays here and waits. */
+  /** Requests by session, in order of arrival. A session that is being written stays here. */
   readonly #waiting: Map<string, Waiting[]> = new Map();
   readonly #busy: Set<string> = new Set();
   readonly #running: Set<Promise<void>> = new Set();
@@ -39,7 +39,7 @@ export class AppendWriter {
     return promise;
   }
 
-  /** Until nothing waits and nothing runs. */
+  /** Resolves when no request waits or runs. */
   async idle(): Promise<void> {
     while (this.#running.size > 0 || this.#waiting.size > 0) {
       if (this.#running.size === 0) this.#start();
@@ -47,7 +47,7 @@ export class AppendWriter {
     }
   }
 
-  /** Behind everything that is asked for in the same breath. */
+  /** Starts after all requests of the current synchronous code have arrived. */
   #startSoon(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
@@ -72,7 +72,7 @@ export class AppendWriter {
     }
   }
 
-  /** What can share a transaction, longest waiting first. */
+  /** The requests that can share the next transaction; the longest waiting come first. */
   #next(): Waiting[] {
     const batch: Waiting[] = [];
     let sessions = 0;
@@ -101,7 +101,8 @@ export class AppendWriter {
         batch.map(({ request }) => request),
       );
     } catch (error) {
-      // One that the server refuses must not take the others with it; what may have happened is not done again.
+      // If the server refuses a request, the others run again separately. Requests that may have been committed are
+      // not repeated.
       const isOver = error instanceof RepriseError && error.outcome === 'unknown';
       if (batch.length === 1 || isOver) for (const { reject } of batch) reject(error);
       else for (const waiting of batch) await this.#run([waiting]);
@@ -114,7 +115,7 @@ export class AppendWriter {
       else if (outcome?.kind === 'refused') waiting.reject(outcome.error);
       else later.push(waiting);
     }
-    // Alone each waits for its own session. In order, for there may be several of one.
+    // Each request alone waits for its session. In order, because several may belong to one session.
     for (const waiting of later) await this.#run([waiting]);
   }
 }

@@ -16,7 +16,7 @@ import type { SessionRow } from '../rows.ts';
 import { isHolder, liveLease } from './leases.ts';
 import { type WriteOptions, writeEntries } from './write-entries.ts';
 
-/** What was found under the lock of the session. */
+/** The rows found under the lock of the session. */
 export interface AppendScene {
   readonly row: SessionRow;
   readonly known: KnownKey | undefined;
@@ -24,13 +24,13 @@ export interface AppendScene {
 
 export interface AppendResult {
   readonly receipt: AppendReceipt;
-  /** Of the body, where there is a key. */
+  /** Hash of the body, if the request has a key. */
   readonly hash: string;
-  /** Written now, or answered from the key. */
+  /** False if the receipt comes from a known key. */
   readonly isFresh: boolean;
 }
 
-/** In the order of every store: key, tombstone, epoch, leaf. */
+/** Checks in the order of every store: key, tombstone, epoch, leaf. */
 export async function append(tx: Tx, request: AppendRequest, scene: AppendScene): Promise<AppendResult> {
   const { entries, key, expectedLeaf } = request;
   const { row } = scene;
@@ -40,7 +40,7 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
   assertAppendable(row);
   await checkEpoch(tx, request, row);
   assertLeaf(row, expectedLeaf);
-  // `checkEntries` has looked at these very entries.
+  // `checkEntries` has already checked these entries.
   const how = { encode: encodeStorable };
   const receipt =
     key === undefined
@@ -49,7 +49,7 @@ export async function append(tx: Tx, request: AppendRequest, scene: AppendScene)
   return { receipt, hash, isFresh: true };
 }
 
-/** Under a key that is not known yet: whoever comes with it again is told so. */
+/** Writes entries under a new key, so that a retry with the key is recognized. */
 export async function writeKeyed(
   tx: Tx,
   row: SessionRow,
@@ -65,7 +65,7 @@ export async function writeKeyed(
   return receipt;
 }
 
-/** Under the lock of the session. */
+/** Call it while the session is locked. */
 export async function isKnownKey(tx: Tx, { id }: SessionRow, key: string): Promise<boolean> {
   const known = await tx.query('SELECT 1 FROM reprise.append_keys WHERE session_id = $1 AND key = $2', [
     id,

@@ -14,7 +14,9 @@ import type { Tx } from '../connection/tx.ts';
 export const CHAT_COLUMNS =
   'chat, agent_id, channel_type, channel_id, messages, last_number, first_at, last_at, last_text';
 
-/** Both in the order of their hashes: whoever logs in several chats at once locks them in this order. */
+/**
+ * Both statements use the order of the hashes, so that transactions with several chats lock them in the same order.
+ */
 const MAKE = `INSERT INTO reprise.convlog_chats (name_hash, agent_id, channel_type, channel_id)
   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS n (name_hash) ORDER BY name_hash
   ON CONFLICT DO NOTHING`;
@@ -36,7 +38,7 @@ const MEMBERS = `INSERT INTO reprise.convlog_members (chat, name_hash, sender_id
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
   ON CONFLICT (chat, name_hash) DO UPDATE SET last_number = excluded.last_number`;
 
-/** Names may be longer than what an index takes; by this they are found, and known from all others. */
+/** Names may be longer than an index allows; their hash identifies them. */
 function nameHash(...names: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(names)).digest('base64url');
 }
@@ -52,7 +54,7 @@ export async function findChat(sql: Sql, names: ChatNames): Promise<ChatState | 
   return row;
 }
 
-/** In the transaction of whatever was said: accepted and logged are one thing. */
+/** Writes log lines in the transaction of the message or append, so that both are stored or neither. */
 export async function writeLog(
   tx: Tx,
   lines: readonly (ConvlogLine & Partial<Pick<StoredConvlogLine, 'number'>>)[],
@@ -65,7 +67,7 @@ export async function writeLog(
     const chat = chats.get(hashOf(namesOf(line)));
     if (chat === undefined) continue;
     const { number = chat.last_number + 1 } = line;
-    // Of a copy: it is here already.
+    // A copied line that the table already has.
     if (number <= chat.last_number) continue;
     const row = { chat: chat.chat, ...toRow(line, number, line.ts ?? tx.now()) };
     addToChat(chat, row);
@@ -86,7 +88,7 @@ export async function writeLog(
   ]);
 }
 
-/** Removes a session's lines, and what chats and members say because of them. Numbers are not given again. */
+/** Removes a session's lines and updates chats and members. Numbers are never reused. */
 export async function eraseLog(tx: Tx, sessionId: string): Promise<void> {
   const rows = await tx.query<ChatNames>(
     `SELECT agent_id, channel_type, channel_id FROM reprise.convlog_chats WHERE chat IN
@@ -125,7 +127,7 @@ async function recount(tx: Tx, chat: ChatState): Promise<void> {
   tx.run(SAVE, columns([saved], SAVED));
 }
 
-/** By their hashes, each locked until the transaction ends: numbers of lines are taken under that lock. */
+/** Locks chats in the order of their hashes until the transaction ends; line numbers are assigned under that lock. */
 async function lockChats(tx: Tx, names: readonly ChatNames[]): Promise<Map<string, ChatState>> {
   const distinct = new Map(names.map((chat) => [hashOf(chat), chat]));
   const chats = [...distinct.values()];

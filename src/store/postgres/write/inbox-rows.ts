@@ -9,14 +9,14 @@ import { type SessionRef, sessionRef } from '../session-ref.ts';
 
 const COLUMNS =
   'id, session_id, session_key, state, class, group_name, body, detail, carries, attempts, created_at';
-/** Both states are spelled out wherever one is asked for, so that the index on them is used. */
+/** Both states are written out wherever one is queried, so that PostgreSQL uses their index. */
 const OPEN = "state IN ('accepted', 'running')";
 
-/** Commands run where they were received. */
+/** Commands run in the process that received them. */
 const OLDEST = `SELECT ${COLUMNS} FROM reprise.inbox
   WHERE session_id = $1 AND ${OPEN} AND state = $2 AND class <> 'command' ORDER BY number LIMIT 1`;
 
-/** By state, never behind a number: rows of others become visible in another order than they were numbered. */
+/** Selects by state, never after a number: rows become visible in another order than they are numbered. */
 const TAKE_OLDEST = `UPDATE reprise.inbox SET state = 'running', attempts = attempts + 1
   WHERE (session_id, number) = (
     SELECT session_id, number FROM reprise.inbox
@@ -27,7 +27,7 @@ const TAKE_OLDEST = `UPDATE reprise.inbox SET state = 'running', attempts = atte
 const TAKE_ONE = `UPDATE reprise.inbox SET state = 'running', attempts = attempts + 1
   WHERE id = $2 AND session_id = $1 AND state = 'accepted' AND class <> 'command' RETURNING ${COLUMNS}`;
 
-/** Locked: who settles one of them does not hold the session. */
+/** Locked, because a transaction that settles one of these rows does not hold the session's lock. */
 const QUEUED = (session: string): string => `SELECT ${COLUMNS} FROM reprise.inbox
   WHERE session_id = ${session} AND ${OPEN} AND state = 'accepted' AND class = 'message' ORDER BY number FOR UPDATE`;
 
@@ -39,7 +39,7 @@ const INSERT = `INSERT INTO reprise.inbox
     (id, session_id, session_key, state, class, group_name, body, carries, created_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
-/** Names of groups may be any text, which PostgreSQL's is not. */
+/** Group names may be any text, so they are stored escaped. */
 const item = (row: InboxRow): InboxItem =>
   toItem({ ...row, group_name: row.group_name === null ? null : unescapeKeyPart(row.group_name) });
 
@@ -62,7 +62,7 @@ export async function oldestAccepted(sql: Sql, sessionId: string): Promise<Inbox
   return first(await sql.query<InboxRow>(OLDEST, [sessionId, 'accepted']));
 }
 
-/** The attempt is counted before the work starts, so that a crash loop ends. */
+/** Counts the attempt before the work starts, so that a crash loop ends. */
 export async function takeOldest(
   tx: Tx,
   sessionId: string,
@@ -71,12 +71,12 @@ export async function takeOldest(
   return first(await tx.query<InboxRow>(TAKE_OLDEST, [sessionId, state]));
 }
 
-/** Null: it is not accepted any more, or it waits elsewhere. */
+/** @returns null if the item is no longer accepted, or belongs to another session. */
 export async function takeOne(tx: Tx, sessionId: string, inboxId: string): Promise<InboxItem | null> {
   return first(await tx.query<InboxRow>(TAKE_ONE, [sessionId, escapeKeyPart(inboxId)]));
 }
 
-/** What counts for the cap of a queue, oldest first. */
+/** The messages that count for the cap of the queue, oldest first. */
 export async function queuedMessages(tx: Tx, session: SessionRef): Promise<InboxItem[]> {
   const { is, value } = sessionRef(session, '$1');
   return (await tx.query<InboxRow>(QUEUED(is), [value])).map(item);
@@ -88,8 +88,8 @@ export async function hasOpenItem(tx: Tx, sessionId: string): Promise<boolean> {
 }
 
 /**
- * Nobody else puts something into the group before this transaction ends, so that the count holds until then. The row
- * that is the lock goes with the same transaction: who waits for it makes one of his own.
+ * Counts a group and locks it: no other transaction can add to the group before this one ends. The lock row is
+ * deleted in the same transaction; a waiting transaction inserts a new one.
  */
 export async function countGroup(tx: Tx, name: string): Promise<number> {
   const values = [escapeKeyPart(name)];
@@ -131,7 +131,7 @@ export interface Settled {
   readonly detail: string | null;
 }
 
-/** A final state stays: settling twice keeps the first. Ids without a row are refused. */
+/** Settles items. A final state stays: the first settlement wins. Unknown ids are refused. */
 export async function settleItems(tx: Tx, items: readonly Settled[]): Promise<void> {
   const once = new Map<string, Settled>();
   for (const settled of items) if (!once.has(settled.id)) once.set(settled.id, settled);
@@ -166,7 +166,10 @@ export function setAttempts(
   ]);
 }
 
-/** For a restored copy: nothing of it runs by itself. What ran before is taken up as after a crash when it is released. */
+/**
+ * For a restored copy: holds all open messages. After `release`, one that was running is treated like one after a
+ * crash.
+ */
 export function holdPending(tx: Tx): void {
   tx.run(
     `UPDATE reprise.inbox SET detail = json_build_object('heldFrom', state)::text, state = 'held' WHERE ${OPEN}`,
@@ -192,7 +195,7 @@ export async function releaseHeld(tx: Tx, { cancel = false }: ReleaseHeldOptions
   return rows.length;
 }
 
-/** For a session that is deleted. */
+/** For a deleted session. */
 export function cancelPending(tx: Tx, sessionId: string, reason: string): void {
   tx.run(
     `UPDATE reprise.inbox SET state = 'cancelled', detail = $2 WHERE session_id = $1 AND (${OPEN} OR state = 'held')`,
@@ -201,14 +204,14 @@ export function cancelPending(tx: Tx, sessionId: string, reason: string): void {
   tx.news.inboxes.add(sessionId);
 }
 
-/** For a session that is purged: the rows stay without what was said, because a message is accepted once, ever. */
+/** For a purged session: the rows stay without their text, so that a message is never accepted twice. */
 export function forgetBodies(tx: Tx, sessionId: string): void {
   tx.run("UPDATE reprise.inbox SET body = '{}', detail = NULL, carries = NULL WHERE session_id = $1", [
     sessionId,
   ]);
 }
 
-/** A message without a key cannot be delivered again: nothing has to be remembered of it. */
+/** Deletes messages without an idempotency key; they cannot be delivered again. */
 export function dropUnkeyed(tx: Tx, sessionId: string): void {
   tx.run(
     `DELETE FROM reprise.inbox AS i WHERE session_id = $1

@@ -9,8 +9,9 @@ import type { ActiveRow, LockedKey } from './active.ts';
 import { writeEntries } from './write-entries.ts';
 
 /**
- * The session a message goes to, its row locked; one is made where the key has none, or where a reset asks for another.
- * The key is locked, so that two nodes that saw the same session expire end it once; it is not where the session is named.
+ * The session that receives a message, with its row locked. Creates one if the key has none or if a reset asks for a
+ * new one. The key is locked too (unless the message names a session), so that two nodes that see the same session
+ * expire reset it once.
  */
 export async function recipientOf(
   tx: Tx,
@@ -47,7 +48,10 @@ async function makeSession(
   return { id: row.id, ...(isNew && { created: { replaced: old?.id ?? null } }) };
 }
 
-/** Forwards as the parent id is backwards. A session that cannot be written must not keep its key from going on. */
+/**
+ * Names the new session in the old one; the parent id is the link back. If the old session cannot be written, the key
+ * still moves on.
+ */
 async function leaveNote(tx: Tx, old: SessionRow, data: JsonObject): Promise<void> {
   if (old.corrupt_at !== null) return;
   await writeEntries(tx, old, [{ type: 'custom', customType: 'reprise.reset', data }]);

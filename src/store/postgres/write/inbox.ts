@@ -42,11 +42,11 @@ import { recipientOf } from './inbox-session.ts';
 import { isHolder, liveLease, seenLease } from './leases.ts';
 
 /**
- * From the idempotency key to the row, in the caller's transaction: only with its commit is a message accepted (P6).
- * The key comes first and is claimed by writing it: a second node with the same message waits there until the first has
- * decided, and holds nothing else of it meanwhile (I-64). Whatever can be asked for is asked for at once, and done by the
- * server in this order: a message takes two round trips, this one and the commit. One that turns out to be known has
- * locked its group, key and session for nothing; they are free again with the answer.
+ * Accepts a message in the caller's transaction, from its idempotency key to its row; it is accepted only when that
+ * commits (P6). The key is claimed first, by inserting it: a second node with the same message waits there and holds
+ * nothing else of it (I-64). All statements are sent at once and run by the server in this order, so a message takes
+ * two round trips: this one and the commit. A message that turns out to be known has locked its group, key and
+ * session needlessly; the answer releases them.
  */
 export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxReceipt> {
   const { inboxId, sessionKey, class: kind = 'message', queue, group, body, log } = request;
@@ -57,7 +57,8 @@ export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxRec
   const known = await beside(claimed, counted, asked);
   if (known !== undefined) return receiptOf(tx, known, { fresh: false, dropped: [] });
   if (group?.max !== undefined && (await counted) >= group.max) throw groupFull(group);
-  // Its row is locked from here on: nobody lets go of the session without seeing this message (I-65).
+  // The session's row is locked from here on, so a holder cannot release the lease without seeing this message
+  // (I-65).
   const scene = await asked;
   const { id, created } = await recipientOf(tx, request, scene);
   if (request.ifIdle === true && (await hasOpenItem(tx, id))) throw sessionBusy(id);
@@ -82,7 +83,10 @@ export async function receive(tx: Tx, request: ReceiveRequest): Promise<InboxRec
   return receiptOf(tx, { inboxId, sessionId: id, sessionKey }, facts);
 }
 
-/** Waits for all, also where the first is a refusal: nothing may come in when its attempt has been taken back. */
+/**
+ * Waits for all statements even if the first one refuses: none of them may take effect after the attempt was rolled
+ * back.
+ */
 async function beside<T>(first: Promise<T>, ...others: readonly unknown[]): Promise<T> {
   const settled = Promise.allSettled(others);
   try {
@@ -93,7 +97,7 @@ async function beside<T>(first: Promise<T>, ...others: readonly unknown[]): Prom
 }
 
 interface KeyScene extends LockedKey {
-  /** Who holds the session it stands for. */
+  /** The holder of the key's session. */
   readonly lease: LiveLease | undefined;
   readonly queued: readonly InboxItem[] | undefined;
 }
@@ -109,7 +113,7 @@ async function askForKey(tx: Tx, sessionKey: string, limit: QueueLimit | undefin
 
 const NO_ROOM: Room = { dropped: [], carries: [] };
 
-/** What this very message got the first time; undefined where this is the first time. */
+/** The item that this message received the first time; `undefined` if it is new. */
 async function claimKey(tx: Tx, request: ReceiveRequest): Promise<InboxItem | undefined> {
   const { sessionKey, source, idempotencyKey, inboxId } = request;
   if (idempotencyKey === undefined) return undefined;
@@ -122,7 +126,7 @@ async function claimKey(tx: Tx, request: ReceiveRequest): Promise<InboxItem | un
   );
   if (claimed.length > 0) return undefined;
   const known = await findKey(tx, key);
-  // Rows of keys are never removed, so whoever was first is there.
+  // Key rows are never removed, so the first one must exist.
   if (known === undefined)
     throw failure('STORE_FAILED', 'postgres.keyVanished', { key: quoted(idempotencyKey) });
   if (known.hash !== hash) throw keyReused(idempotencyKey);
@@ -178,7 +182,7 @@ async function receiptOf(
   return { inboxId, sessionId, sessionKey, held, ...facts };
 }
 
-/** Under the session's lock, so that whoever takes it over has all of it or nothing. */
+/** Takes an item under the session's lock, so that a new lease holder sees it completely or not at all. */
 export async function takeItem(
   tx: Tx,
   { id, epoch, orphans = false, inboxId }: TakeOptions & { readonly id: string },
@@ -190,7 +194,7 @@ export async function takeItem(
   return orphan ?? takeOldest(tx, row.id, 'accepted');
 }
 
-/** A try that could not begin is not one that ended in a crash. */
+/** Corrects the attempts of an item whose attempt could not begin, so that it does not count as a crash. */
 export async function recountItem(
   tx: Tx,
   { id, epoch, inboxId, attempts }: RecountOptions & { readonly id: string },

@@ -4,7 +4,7 @@ import type { NodeHolder } from './holder.ts';
 
 interface Kept {
   readonly lease: StoreLease;
-  /** When the server was asked the last time it said yes, on our own clock. */
+  /** When the last successful heartbeat was sent, by our monotonic clock. */
   provenAt: number;
   due: number;
 }
@@ -13,13 +13,15 @@ const RENEW = `UPDATE reprise.leases AS l SET expires_at = clock_timestamp() + l
   FROM unnest($1::text[], $2::bigint[]) AS u (id, epoch)
   WHERE l.session_id = u.id AND l.epoch = u.epoch AND l.holder = $3 RETURNING l.session_id, l.epoch`;
 
-/** Of its time: whoever has heard nothing for that long lets go, before the server would give it to somebody else. */
+/**
+ * Share of the TTL after which a holder without a successful heartbeat gives up, before the server could grant the
+ * lease to another node.
+ */
 const LAST_MOMENT = 0.9;
 
 /**
- * Keeps the leases of this store alive, all that are due in one statement. One that is no longer ours is lost, and so is
- * one of which nobody could say for its time, whether the server refused, was silent or could not be reached: by then
- * somebody else may have it.
+ * Keeps the leases of this store alive; all that are due share one statement. A lease is lost if the server says so,
+ * and also if no heartbeat succeeded during its TTL, for whatever reason: by then another node may have it.
  */
 export class LeaseKeeper {
   readonly #sql: Sql;
@@ -51,7 +53,7 @@ export class LeaseKeeper {
     this.#kept.clear();
   }
 
-  /** A beat that gets no answer holds up neither the next one nor the end of a lease. */
+  /** A heartbeat without an answer delays neither the next one nor the end of a lease. */
   #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#kept.size === 0) return;
@@ -89,7 +91,7 @@ export class LeaseKeeper {
         if (!ours.has(nameOf(kept.lease))) this.#lose(kept);
       }
     } catch {
-      // The server is away. Tried again soon, until the time of the lease is over.
+      // The server is not reachable. Retry soon, until the lease expires.
       const now = performance.now();
       for (const kept of due) kept.due = now + kept.lease.ttlMs / 10;
     } finally {
@@ -98,13 +100,15 @@ export class LeaseKeeper {
     }
   }
 
-  /** Released meanwhile, it is nobody's loss. */
+  /** A lease that was released meanwhile is not lost. */
   #lose({ lease }: Kept): void {
     if (this.#kept.delete(nameOf(lease))) lease.lose();
   }
 }
 
-/** The server counts from when it heard us, which is later than when we asked: its end is behind ours. */
+/**
+ * The server counts from the arrival of the heartbeat, which is later than its sending, so its lease ends after ours.
+ */
 function endOf({ provenAt, lease }: Kept): number {
   return provenAt + lease.ttlMs * LAST_MOMENT;
 }
@@ -116,7 +120,7 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
     return await Promise.race([work, promise]);
   } finally {
     clearTimeout(timer);
-    work.catch(() => undefined); // nobody waits for it any more
+    work.catch(() => undefined); // The caller no longer waits for it.
   }
 }
 

@@ -7,9 +7,9 @@ import { seenLease } from './leases.ts';
 const MAX_KNOWN = 10_000;
 
 /**
- * Every node asks every second for each session that has a message (the sweep), and most are held by another node all
- * the while. Whoever was refused looks before asking again: a look locks nothing, waits for nobody and needs no
- * transaction of its own. Only whoever finds the session free asks, under its lock.
+ * Every node tries each second to lease all sessions with messages (the sweep), and most are held by another node. A
+ * node that was refused first reads the lease: that locks nothing, waits for nothing and needs no transaction. Only
+ * if the session looks free does it try again under the lock.
  */
 export class LeaseRefusals {
   readonly #sql: Sql;
@@ -21,7 +21,7 @@ export class LeaseRefusals {
     this.#self = self;
   }
 
-  /** Throws what asking would have thrown, where that is known without asking. */
+  /** Throws the known refusal without trying the lease. */
   async look(sessionId: string): Promise<void> {
     if (!this.#refused.has(sessionId)) return;
     const held = await seenLease(this.#sql, this.#self, sessionId);
@@ -29,7 +29,7 @@ export class LeaseRefusals {
     this.#refused.delete(sessionId);
   }
 
-  /** Remembers how asking ended. */
+  /** Remembers whether the attempt was refused. */
   async note<T>(sessionId: string, asked: Promise<T>): Promise<T> {
     try {
       return await asked;

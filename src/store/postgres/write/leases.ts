@@ -13,22 +13,22 @@ interface LeaseRow {
   readonly session_id: string;
   readonly epoch: number;
   readonly holder: string;
-  /** By the server's clock. */
+  /** Whether it has expired, by the server's clock. */
   readonly is_over: boolean;
 }
 
 const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
-/** Appends hold the row of a session for milliseconds, so every caller waits at least this long for it. */
+/** Appends lock the row of a session for milliseconds, so every caller waits at least this long for it. */
 const MIN_LOCK_MS = 500;
 const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
 
-/** Who holds a session now. The answer stays true only under the lock of the session. */
+/** The current holder of a session. The answer stays true only while the session is locked. */
 export async function liveLease(tx: Tx, sessionId: string): Promise<LiveLease | undefined> {
   if (tx.sessions.get(sessionId)?.lease_epoch === 0) return undefined;
   return seenLease(tx, tx.self, sessionId);
 }
 
-/** Who holds a session as far as one can see: without its lock that may be over by now. */
+/** The holder of a session without its lock, so the answer may be outdated. */
 export async function seenLease(
   sql: Sql,
   self: NodeHolder,
@@ -41,7 +41,9 @@ export async function seenLease(
   return row === undefined ? undefined : aliveIn(row, self);
 }
 
-/** Whether this epoch is that of the lease. Its time may be over: nobody loses it before somebody else takes it. */
+/**
+ * Whether this epoch belongs to the lease. The lease may have expired: it is lost only when another node takes it.
+ */
 export function isHolder(row: SessionRow, epoch: number): boolean {
   return row.epoch === epoch && row.lease_epoch === epoch;
 }
@@ -49,18 +51,18 @@ export function isHolder(row: SessionRow, epoch: number): boolean {
 function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {
   const holder = parseHolder(row.holder);
   const isOurs = holder.engineId === self.engineId;
-  // Ours as well: what we hold we renew, or let go before its time is over. A row that nobody here knows of is left of
-  // a grant whose answer was lost.
+  // Also for our own rows: this store renews or gives up every lease that it knows before it expires. An unknown one
+  // is left over from a grant whose answer was lost.
   if (row.is_over || (!isOurs && isDeadNeighbour(holder, self))) return undefined;
   return { epoch: row.epoch, holder };
 }
 
-/** Every grant has a higher epoch than anything that was ever written (P5). */
+/** Grants a lease. Its epoch is higher than every epoch ever used for writing (P5). */
 export async function acquireLease(
   tx: Tx,
   { id, ttlMs, lockMs }: { readonly id: string; readonly ttlMs: number; readonly lockMs: number },
 ): Promise<number> {
-  // A node that is frozen inside a transaction holds the row, so this caller limits how long it waits for it.
+  // A node that is frozen inside a transaction keeps the row locked, so this caller limits its wait.
   tx.run(`SET LOCAL lock_timeout = ${Math.ceil(Math.max(lockMs, MIN_LOCK_MS))}`);
   const row = await lockSession(tx, id);
   assertOpen(row);
@@ -83,7 +85,10 @@ export interface LeaseRef {
   readonly epoch: number;
 }
 
-/** False when the lease is no longer ours. One statement, without the session's lock: it never waits for a turn. */
+/**
+ * Renews a lease. @returns false if it is lost. A single statement without the session's lock, so it never waits for
+ * an append.
+ */
 export async function renewLease(sql: Sql, self: NodeHolder, { id, epoch }: LeaseRef): Promise<boolean> {
   const rows = await sql.query(
     `UPDATE reprise.leases SET expires_at = clock_timestamp() + ttl_ms * interval '1 millisecond'
@@ -94,8 +99,8 @@ export async function renewLease(sql: Sql, self: NodeHolder, { id, epoch }: Leas
 }
 
 /**
- * Nobody may leave while a message waits, unless on purpose: whoever put it saw a holder and relies on it. Under the
- * session's lock, which `receive` takes too, so that one of the two sees the other.
+ * Releases a lease, unless a message waits: its sender saw a holder and relies on it. `handOver` releases it anyway.
+ * Runs under the session's lock, which `receive` takes too, so one of the two sees the other.
  */
 export async function releaseLease(
   tx: Tx,

@@ -17,8 +17,8 @@ export interface WriteOptions {
 }
 
 /**
- * Seals and numbers entries of a session whose row this transaction has locked. No gap can appear (I-3): the number is
- * taken under that lock.
+ * Seals and numbers entries of a session whose row this transaction has locked. The numbers have no gaps (I-3),
+ * because they are taken under that lock.
  */
 export async function writeEntries(
   tx: Tx,
@@ -45,7 +45,7 @@ export async function writeEntries(
       bytes,
     ]);
   }
-  // Everything that could be refused has been.
+  // Everything that can be refused has been checked.
   Object.assign(row, draft);
   tx.addLines(
     row,
@@ -60,7 +60,9 @@ export async function writeEntries(
 }
 
 interface Surroundings {
-  /** Of entries that were looked up; those among lines of other tools are found no other way. */
+  /**
+   * Seqs of referenced entries that were looked up; if other tools added lines, they cannot be computed from the id.
+   */
   readonly seqs: ReadonlyMap<string, number>;
   readonly entries: ReadonlyMap<number, Entry>;
   readonly blobs: ReadonlySet<string>;
@@ -68,11 +70,11 @@ interface Surroundings {
 
 const NOTHING: Surroundings = { seqs: new Map(), entries: new Map(), blobs: new Set() };
 
-/** What entries name that is not in them. Nearly all name nothing, and cost no question. */
+/** Loads what the entries reference. Most entries reference nothing and need no query. */
 async function lookAround(tx: Tx, row: SessionRow, entries: readonly NewEntry[]): Promise<Surroundings> {
   const hashes = [...blobNames(entries as readonly JsonObject[])].map(blobHash);
   const named = entries.flatMap(namedBy);
-  // Among lines of other tools our ids may have to give way.
+  // With lines of other tools, one of our new ids may already be taken.
   const ours = row.seq === row.q ? [] : entries.map((_, i) => entryIdForSeq(row.q + 1 + i));
   if (hashes.length === 0 && named.length === 0 && ours.length === 0) return NOTHING;
   tx.flush();
@@ -90,7 +92,7 @@ async function lookAround(tx: Tx, row: SessionRow, entries: readonly NewEntry[])
       const entry = JSON.parse(line) as Entry;
       seqs.set(byName.get(entry_id) ?? entry_id, seq);
       found.set(seq, entry);
-      // A move to a side entry is one to where that hangs.
+      // A move to a side entry means a move to that entry's parent.
       const { parentId } = entry;
       if (isSideEntry(entry) && typeof parentId === 'string' && !seqs.has(parentId)) ids.push(parentId);
     }
@@ -98,7 +100,7 @@ async function lookAround(tx: Tx, row: SessionRow, entries: readonly NewEntry[])
   return { seqs, entries: found, blobs };
 }
 
-/** Ids of other entries this one speaks of. */
+/** Ids of other entries that this one references. */
 function namedBy(entry: NewEntry): string[] {
   const { leafMove, firstKept } = factsOf(entry);
   const { parentId } = entry;
@@ -115,7 +117,7 @@ async function storedBlobs(tx: Tx, { id }: SessionRow, hashes: readonly string[]
   return new Set(rows.map(({ hash }) => hash));
 }
 
-/** Our ids are their line's number in disguise; behind lines of other tools only the newest can be told by it. */
+/** Our own ids encode their line number. After lines of other tools, that works only for lines of this append. */
 function ownSeq(before: SessionRow, { q: last }: SessionRow, id: string): number | undefined {
   const q = seqForEntryId(id);
   if (q === undefined || q < 2 || q > last) return undefined;
