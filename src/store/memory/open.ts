@@ -6,7 +6,7 @@ export interface MemoryStoreOptions {
   readonly sessionCacheTtlMs?: number;
 }
 
-/** Keeps nothing: for tests, demos and sessions that shall leave no trace. */
+/** Opens a store that saves nothing: for tests, demos and sessions that must leave no trace. */
 export async function openMemoryStore({ now, sessionCacheTtlMs }: MemoryStoreOptions = {}): Promise<Store> {
   return ControlStore.open({
     path: ':memory:',

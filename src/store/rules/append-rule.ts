@@ -8,13 +8,16 @@ import type { SessionState } from './session-state.ts';
 export interface AppendRequest {
   readonly id: string;
   readonly entries: readonly NewEntry[];
-  /** Without one nobody can ask again; a commit whose answer was lost is then resolved by the writer alone. */
+  /**
+   * Without a key the caller cannot retry; only the writer can then find out whether a commit with a lost answer
+   * happened.
+   */
   readonly key?: string;
   readonly epoch?: number;
   readonly expectedLeaf?: string | null;
 }
 
-/** What is remembered of an append under its key. */
+/** The stored result of an append under its key. */
 export interface KnownKey {
   readonly hash: string;
   readonly first_seq: number;
@@ -26,11 +29,11 @@ export function keyHash({ key, entries }: AppendRequest): string {
 }
 
 /*
- * Key, tombstone, epoch, leaf: every store asks in this order, so that a retry of an append that landed is answered with
- * its seqs whatever its own success or a takeover has changed since (P2). Nothing is touched before all checks pass.
+ * Every store checks key, tombstone, epoch and leaf in this order, so that a retry of a successful append returns its
+ * seqs, whatever that append or a new lease holder has changed since (P2). Nothing is changed before all checks pass.
  */
 
-/** What was answered the first time; undefined where this is the first time. */
+/** The receipt of the first call; `undefined` if the key is new. */
 export function knownReceipt(
   known: KnownKey | undefined,
   key: string | undefined,

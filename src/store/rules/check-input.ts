@@ -9,7 +9,9 @@ import type { AppendOptions, Inbound, NewEntry, PatchOptions, SessionInit } from
 import { canonicalTime } from '../shared/clock.ts';
 import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 
-/** On this side of the thread, because a structured clone would already have changed what cannot be stored. */
+/**
+ * Runs on the caller's thread, because a structured clone would already have changed values that cannot be stored.
+ */
 export function checkEntries(entries: readonly NewEntry[]): void {
   for (const entry of entries as readonly unknown[]) {
     checkObject(entry, 'entry');
@@ -21,7 +23,7 @@ export function checkEntries(entries: readonly NewEntry[]): void {
   }
 }
 
-/** A database replaces a lone surrogate by U+FFFD, so two different keys would become one. */
+/** A database replaces a lone surrogate with U+FFFD, so two different keys would become equal. */
 export function checkKey(key: string | undefined): void {
   if (key === undefined || (typeof key === 'string' && key.isWellFormed())) return;
   throw failure('INVALID_INPUT', 'idempotency.notUnicode');
@@ -30,12 +32,12 @@ export function checkKey(key: string | undefined): void {
 export function checkAppendOptions({ key, settle = [], deliver = [] }: AppendOptions): void {
   checkKey(key);
   for (const { detail } of settle) if (detail !== undefined) checkObject(detail, 'detail');
-  // Checked as messages where they become requests.
+  // They are checked as messages when they become requests.
   if (deliver.some(({ idempotencyKey }) => idempotencyKey === undefined))
     throw failure('INVALID_INPUT', 'idempotency.missing');
 }
 
-/** Of a group's name: escaped it fits into an index of any store. */
+/** Maximum length of a group name; escaped, it fits into an index of every store. */
 const MAX_GROUP_CHARS = 256;
 
 export function checkInbound(inbound: Inbound): void {
@@ -83,7 +85,7 @@ export function checkPatch(settings: JsonObject, { title }: PatchOptions): void 
     });
 }
 
-/** Of a note, and of all of one call, which is one transaction. */
+/** Limits of a note name, and of the notes of one call, which is one transaction. */
 const MAX_NOTE_NAME_CHARS = 64;
 const MAX_NOTES = 1000;
 
@@ -112,7 +114,7 @@ export function checkNotes(notes: readonly Note[]): readonly Note[] {
   return notes;
 }
 
-/** Of a page. */
+/** Checks the size of a page. */
 export function checkLimit(limit: number): number {
   if (Number.isSafeInteger(limit) && limit >= 1) return limit;
   throw failure('INVALID_INPUT', 'value.wrong', {
@@ -146,12 +148,14 @@ function checkList(value: unknown, field: 'notes' | 'lines', max: number): void 
     );
 }
 
-/** Of an id or a name a channel gives: far more than any has. */
+/** Maximum length of a channel's id or name, far above those of real channels. */
 const MAX_NAME_CHARS = 1024;
-/** Of one call, which is one transaction. */
+/** Limit of one call, which is one transaction. */
 const MAX_LOG_LINES = 1000;
 
-/** What a channel said may be anything; where it was said, by whom and when must be known. Answers what is stored. */
+/**
+ * Checks log lines and returns what to store. The content may be any text, but chat, sender and time must be valid.
+ */
 export function checkLog(lines: readonly ConvlogLine[]): ConvlogLine[] {
   checkList(lines, 'lines', MAX_LOG_LINES);
   return lines.map(checkLogLine);
@@ -193,7 +197,7 @@ export function checkLogLine(line: ConvlogLine): ConvlogLine {
     ...(messageId !== undefined && { messageId: checkName(messageId, 'messageId') }),
   };
   const { maxRecordBytes } = DEFAULT_RECORD_LIMITS;
-  // A character of text takes at most six bytes in JSON: most need not be counted.
+  // A character takes at most six bytes in JSON, so most lines need not be encoded to be measured.
   const isTooLong =
     content.length > maxRecordBytes ||
     (content.length * 6 > maxRecordBytes && Buffer.byteLength(encodeLogLine(checked)) > maxRecordBytes);
@@ -224,7 +228,7 @@ function checkName(name: unknown, field: string): string {
   });
 }
 
-/** In one spelling, so that times sort as text. */
+/** Converts a time to a single format, so that times sort as text. */
 function checkTime(ts: unknown): string {
   const date = typeof ts === 'string' && /^\d{4}-\d\d-\d\dT/.test(ts) ? new Date(ts) : undefined;
   const time = date === undefined || Number.isNaN(date.getTime()) ? '' : date.toISOString();

@@ -8,7 +8,7 @@ import type {
   StoredConvlogLine,
 } from '../port/convlog.ts';
 
-/** A row of `convlog_lines`. Names are escaped: the text of a database has no lone surrogates and breaks at NUL. */
+/** A row of `convlog_lines`. Names are escaped, because a database's text allows neither lone surrogates nor NUL. */
 export interface LineRow {
   readonly number: number;
   readonly ts: string;
@@ -20,7 +20,7 @@ export interface LineRow {
   readonly message_id: string | null;
 }
 
-/** What every database keeps of a chat in one row. */
+/** The row of a chat, the same in every database. */
 export interface ChatState {
   readonly chat: number;
   readonly agent_id: string;
@@ -33,7 +33,7 @@ export interface ChatState {
   last_text: string;
 }
 
-/** The columns that name a chat. */
+/** The columns that identify a chat. */
 export type ChatNames = Pick<ChatState, 'agent_id' | 'channel_type' | 'channel_id'>;
 
 const PREVIEW_CHARS = 200;
@@ -42,7 +42,7 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 export const isRole = (role: unknown): role is ConvlogRole => ROLES.has(role);
 
-/** As the store writes times: other spellings of the same moment would not sort. */
+/** Whether a time has the store's format; other formats of the same moment would sort differently. */
 export const isTime = (ts: unknown): ts is string => typeof ts === 'string' && ISO.test(ts);
 
 export function namesOf({ agentId, channelType, channelId }: ConvlogChatRef): ChatNames {
@@ -70,7 +70,7 @@ export function toRow(
   };
 }
 
-/** What a chat's row says after one more line. */
+/** Updates a chat's row with one more line. */
 export function addToChat(
   chat: Pick<ChatState, 'messages' | 'last_number' | 'first_at' | 'last_at' | 'last_text'>,
   { number, ts, content }: Pick<LineRow, 'number' | 'ts' | 'content'>,
@@ -78,13 +78,13 @@ export function addToChat(
   chat.messages++;
   chat.last_number = number;
   if (chat.first_at === '' || ts < chat.first_at) chat.first_at = ts;
-  // An older message that became known late is not what was said last.
+  // An older message that arrives late does not become the last one.
   if (ts < chat.last_at) return;
   chat.last_at = ts;
   chat.last_text = preview(JSON.parse(content) as string);
 }
 
-/** Half a character at the cut would be shown as none. */
+/** The start of a text, without half a surrogate pair at the cut. */
 function preview(text: string): string {
   return escapeKeyPart(text.slice(0, PREVIEW_CHARS).replace(/[\ud800-\udbff]$/, ''));
 }
@@ -110,19 +110,19 @@ export function senderOf(id: string | null, name: string | null): ConvlogSender 
   return { id: unescapeKeyPart(id), ...(name !== null && { name: unescapeKeyPart(name) }) };
 }
 
-/** A line as it stands in the chat's file, with its LF. */
+/** Encodes a line as in the chat's file, including its LF. */
 export function encodeLogLine(line: ConvlogLine): string {
   const { ts, role, content, channelId, channelType, sender } = line;
   return `${JSON.stringify({ ts, role, content, channelId, channelType, sender })}\n`;
 }
 
-/** Undefined for everything that is not a line of ours. */
+/** @returns `undefined` for anything that is not a line of Reprise. */
 export function decodeLogLine(bytes: Uint8Array, agentId: string): ConvlogLine | undefined {
   let record: unknown;
   try {
     record = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
   } catch {
-    // Torn, or another tool's.
+    // Torn, or a line of another tool.
     return undefined;
   }
   if (!isObject(record)) return undefined;

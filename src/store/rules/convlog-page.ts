@@ -5,21 +5,24 @@ import { CONVLOG_MEMBERS, type ConvlogChat, type ConvlogSender } from '../port/c
 import { LOOK_BYTES } from '../shared/look-bytes.ts';
 import { type ChatState, type LineRow, senderOf } from './convlog-line.ts';
 
-/* What pages of the convlog have in common, whichever database they come from. */
+/* Paging of the channel log, shared by all databases. */
 
-/** By default, of chats and of lines. */
+/** Default page size, for chats and for lines. */
 export const PAGE = 50;
 export const MAX_CHATS = 200;
 export const MAX_LINES = 1000;
 export const CHATS_PER_STEP = 500;
 export const LINES_PER_STEP = 500;
-/** As long as a person would wait. */
+/** Default time limit, about as long as a person waits. */
 const BUDGET_MS = 1000;
-/** Of a page: what one message between threads may hold. */
+/** Limit of a page: what one message between threads may hold. */
 export const MAX_PAGE_CHARS: number = 4 * LOOK_BYTES;
 export const MEMBER_ROWS: number = 4 * CONVLOG_MEMBERS;
 
-/** Where a list goes on: behind a chat in its order and, where the time was over inside the next one, before a line of it. */
+/**
+ * Where a list continues: after a chat in its order and, if the time limit ended the search inside the next chat,
+ * before a line of it.
+ */
 export interface Place {
   readonly by: string | number;
   readonly chat: number;
@@ -28,7 +31,7 @@ export interface Place {
 
 export const START: Place = { by: '', chat: 0 };
 
-/** What a row says of its chat. */
+/** Converts a chat's row to the port's format. */
 export function chatOf(row: ChatState, members: readonly MemberRow[]): ConvlogChat {
   return {
     agentId: row.agent_id,
@@ -47,7 +50,7 @@ export interface MemberRow {
   readonly sender_name: string;
 }
 
-/** Each under the name used last; rows come newest first. */
+/** Each member with its most recent name; rows are sorted newest first. */
 function membersOf(rows: readonly MemberRow[]): ConvlogSender[] {
   const members = new Map<string, ConvlogSender>();
   for (const { sender_id, sender_name } of rows) {
@@ -95,7 +98,7 @@ export function parseCursor(cursor: string, sort: string): Place {
     const place = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     const [order, by, chat, inside, before] = place;
     const isPlace = order === sort && Number.isSafeInteger(chat);
-    // Whatever else a database would refuse is no place either.
+    // Also refuse a NUL, which databases reject.
     const isTime = typeof by === 'string' && !by.includes('\0');
     const isBy = chat === 0 || (sort === 'time' ? isTime : Number.isSafeInteger(by));
     if (isPlace && isBy && Number.isSafeInteger(inside) && Number.isSafeInteger(before))
@@ -106,7 +109,7 @@ export function parseCursor(cursor: string, sort: string): Place {
       };
     if (isPlace && isBy && place.length === 3) return { by: by as string, chat: chat as number };
   } catch {
-    // Not one of ours; said below.
+    // Not one of our cursors; reported below.
   }
   throw failure('INVALID_INPUT', 'list.badCursor', {}, { details: { cursor } });
 }

@@ -27,28 +27,28 @@ import {
 } from './convlog-page.ts';
 
 /*
- * How pages of the convlog are found. What to look at is asked, a bounded number of rows each time, and whoever drives
- * this answers: at once between two steps of a thread, or when a server has.
+ * Finds pages of the channel log. The generators yield queries for a limited number of rows, and the store that
+ * drives them answers: a storage thread between two steps, or PostgreSQL with a statement.
  */
 
 export type ConvlogQuestion =
   | { readonly ask: 'chats'; readonly place: Place; readonly count: number }
   | { readonly ask: 'lines'; readonly chat: ChatState; readonly lines: LinesAsked };
 
-/** From this line on, in this direction. */
+/** Lines from this one on, in this direction. */
 export interface LinesAsked {
   readonly from: number;
   readonly backward: boolean;
   readonly count: number;
 }
 
-/** Fewer than asked for where they would be too many to read at once; `isEnd`: there are no others behind these. */
+/** Fewer rows than requested if more would be too many for one read. `isEnd`: no rows follow. */
 export interface RowsFound<Row> {
   readonly rows: readonly Row[];
   readonly isEnd: boolean;
 }
 
-/** A chat in its order, and whether it is what was asked for but for the words. */
+/** A chat, and whether it matches all conditions except the text. */
 export interface ChatSeen extends ChatState {
   readonly hit: boolean;
 }
@@ -83,7 +83,7 @@ function placeOf({ last_at, messages, chat }: ChatState, sort: ConvlogQuery['sor
   return { by: sort === 'messages' ? messages : last_at, chat };
 }
 
-/** In steps, so that other work of the store runs between them. */
+/** Counts in steps, so that the store's other work can run in between. */
 function* countChats({ sort = 'time' }: ConvlogQuery): Asking<number> {
   let total = 0;
   for (let place: Place = START; ; ) {
@@ -95,7 +95,7 @@ function* countChats({ sort = 'time' }: ConvlogQuery): Asking<number> {
   }
 }
 
-/** In the order of an index. A chat that is spoken in meanwhile moves to the front, where the next first page shows it. */
+/** Pages in the order of an index. A chat with a new line moves to the front meanwhile; a new first page shows it. */
 function* findPage(query: ConvlogQuery): Asking<ChatsFound> {
   const { limit = PAGE, text = '', sort = 'time', cursor } = query;
   if (sort !== 'time' && sort !== 'messages')
@@ -121,7 +121,7 @@ function* findPage(query: ConvlogQuery): Asking<ChatsFound> {
         const held = words === '' || (yield* chatHolds(row, { words, before, deadline }));
         if (typeof held === 'number')
           return answer({ ...place, inside: { chat: row.chat, before: held } }, false);
-        // One more than asked for says that there is a next page.
+        // One more chat than requested means that there is a next page.
         if (held && chats.length === size) return answer(place);
         if (held) chats.push(row);
       }
@@ -132,7 +132,10 @@ function* findPage(query: ConvlogQuery): Asking<ChatsFound> {
   }
 }
 
-/** Whether a line of the chat holds the words, the newest first; or before which line to go on when the time is over. */
+/**
+ * Searches a chat for the text, newest line first. @returns whether it was found, or the line to continue before
+ * after the time limit.
+ */
 function* chatHolds(
   chat: ChatState,
   { words, before, deadline }: { readonly words: string; readonly before: number; readonly deadline: number },
@@ -146,7 +149,7 @@ function* chatHolds(
   }
 }
 
-/** A range that was checked. */
+/** A validated range. */
 export interface LineSearch {
   readonly from: number | undefined;
   readonly backward: boolean;

@@ -7,8 +7,8 @@ export function isOf(entry: Entry | SessionHeader, kinds: readonly string[]): bo
 }
 
 /**
- * A no is certain: such bytes need not be parsed. In a text that somebody said quotation marks are escaped, so nobody
- * can talk about a kind in a way that looks like one.
+ * Tests raw bytes for entries of these kinds. False is certain, so such bytes need not be parsed. Quotation marks
+ * inside a message's text are escaped, so a message cannot look like an entry of another kind.
  */
 export function mayBeOf(kinds: readonly string[]): (bytes: Buffer) => boolean {
   const names = kinds.map((kind) => Buffer.from(JSON.stringify(kind)));

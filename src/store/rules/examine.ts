@@ -5,19 +5,19 @@ import { isObject } from '../../transcript/json.ts';
 import type { VerifyFinding } from '../port/verify-report.ts';
 
 export interface SessionExaminer {
-  /** Bytes of the session in their order. */
+  /** Takes the bytes of the session in order. */
   readonly push: (chunk: Uint8Array) => void;
-  /** With what should have been there. */
+  /** Called at the end with the expected number of lines and bytes. */
   finish(expected: { readonly lines: number; readonly bytes: number }): SessionExamination;
 }
 
 export interface SessionExamination {
   readonly findings: readonly VerifyFinding[];
-  /** Names of those its lines need; unset where there was nothing to read. */
+  /** Names of the blobs that the lines reference; unset if no line was readable. */
   readonly blobs?: ReadonlySet<string>;
 }
 
-/** Reads what is stored of a session and believes none of it. */
+/** Checks the stored bytes of a session without trusting any of them. */
 export function examineSession(id: string): SessionExaminer {
   const lost: VerifyFinding[] = [];
   const blobs = new Set<string>();
@@ -52,17 +52,17 @@ export function finding(session: string, kind: string, detail: string, offset = 
   return { session, offset, kind, detail };
 }
 
-/** One transcript stands where another should: what was said in the other is gone from there. */
+/** The file of one session has the transcript of another: its own messages are missing there. */
 export function otherSession(id: string, named: string): VerifyFinding {
   return finding(id, 'other-session', `the transcript is that of another session, ${named}`);
 }
 
-/** A file that no session has, of one that has its own: nothing of it is lost by that. */
+/** A file without a session that copies the transcript of another session; nothing is lost. */
 export function strayCopy(name: string, named: string): VerifyFinding {
   return finding(name, 'stray-copy', `a copy of the transcript of ${named}, which is no session of its own`);
 }
 
-/** What healing a cut transcript left as a note. */
+/** The lost lines that a repair of a cut transcript has recorded. */
 function lostLines(id: string, { customType, data, timestamp }: Entry): VerifyFinding[] {
   if (customType !== 'reprise.lost' || !isObject(data)) return [];
   const { firstSeq, lastSeq, reason } = data;

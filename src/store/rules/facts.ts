@@ -5,15 +5,15 @@ import { settingsIn } from '../../transcript/settings.ts';
 import { canonicalTime } from '../shared/clock.ts';
 
 /**
- * What one entry changes in its session's row. Everything in a row follows from the entries in order, so a row
- * can be made again from the transcript alone.
+ * The changes that one entry makes to its session's row. A row follows from the entries in order, so it can be
+ * rebuilt from the transcript alone.
  */
 export interface EntryFacts {
   readonly side: boolean;
-  /** When the original of a copy was written. The last entry of a session decides how recent the session is. */
+  /** The time of the original of a copied entry. The last entry of a session decides how recent the session is. */
   readonly copiedAt?: string;
   readonly role?: 'user' | 'assistant';
-  /** Text a title could be made of. */
+  /** Text from which to make a title. */
   readonly userText?: string;
   readonly firstKept?: string;
   readonly name?: string;
@@ -53,7 +53,7 @@ function ownFacts(entry: JsonObject): EntryFacts {
   return { side };
 }
 
-/** The first line a user said, cut at 60 code points. */
+/** A title from the start of a user's text, cut at 60 code points. */
 export function titleFrom(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ');
   return [...line].slice(0, TITLE_CODE_POINTS).join('');

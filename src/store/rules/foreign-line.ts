@@ -5,9 +5,9 @@ import { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { applyEntry, type SessionState } from './session-state.ts';
 
-/** A line of another tool, in our dialect. */
+/** A line of another tool, converted to our format. */
 export interface ForeignLine {
-  /** By which it is named from now on. */
+  /** The id under which the line is referenced from now on. */
   readonly id: string;
   readonly seq: number;
   readonly entries: readonly Entry[];
@@ -17,7 +17,7 @@ export function foreignLine(record: JsonObject, seq: number): ForeignLine | unde
   const { entries } = canonicalEntries([{ record, seal: undefined, line: 0, offset: 0 }], new IssueLog());
   const last = entries.at(-1);
   if (last === undefined) return undefined;
-  // Without an id of its own a line is called by its place, as when the whole file is read.
+  // A line without an id is named by its position, as when the whole file is read.
   return { id: typeof record['id'] === 'string' ? last.id : entryIdForSeq(seq), seq, entries };
 }
 
@@ -30,7 +30,7 @@ export function applyForeign(
   for (const entry of entries) {
     const { parentId, timestamp } = entry;
     applyEntry(row, entry, { id: entry === last ? id : entry.id, parentId, seq, timestamp, seqOf });
-    // Another tool moves its leaf with any line; ours is then where that line hangs.
+    // For other tools every line moves the leaf. For a side entry, our leaf is then the parent of that line.
     if (isSideEntry(entry) && parentId !== null && seqOf(parentId) !== undefined) row.leaf = parentId;
   }
 }

@@ -9,15 +9,15 @@ import { uuidv7 } from '../shared/uuid.ts';
 import { checkInbound, checkLogLine } from './check-input.ts';
 import type { SessionState } from './session-state.ts';
 
-/* What every store does with an inbound message, whichever database accepts it. */
+/* Handling of inbound messages, shared by all databases. */
 
 export interface ReceiveRequest extends Inbound {
   readonly inboxId: string;
-  /** For a session this message may have to create. */
+  /** Id for the session that this message may create. */
   readonly newSessionId: string;
 }
 
-/** A message as a writer takes it: checked, and with ids for all it may make. */
+/** Checks a message and adds ids for everything that it may create. */
 export function receiveRequest(inbound: Inbound): ReceiveRequest {
   checkInbound(inbound);
   const sessionKey = normalizeSessionKey(inbound.sessionKey);
@@ -25,7 +25,7 @@ export function receiveRequest(inbound: Inbound): ReceiveRequest {
   return { ...inbound, ...log, sessionKey, inboxId: uuidv7(), newSessionId: inbound.create?.id ?? uuidv7() };
 }
 
-/** What a message with a known key has to be equal in. */
+/** Hash of the parts in which a retry with the same key must be equal. */
 export function inboundHash({ sessionKey, digest, body }: Inbound): string {
   return createHash('sha256')
     .update(JSON.stringify([sessionKey, digest ?? body]))
@@ -37,7 +37,9 @@ export function keyReused(key: string): RepriseError {
   return failure('KEY_REUSED', 'session.messageKeyReused', { key: quoted(key) }, { details: { key } });
 }
 
-/** Keys of messages are an agent's, whichever of its sessions they went to; those of the shared one are nobody's. */
+/**
+ * The owner of idempotency keys: the agent, for all of its sessions. Keys of the shared global session have no agent.
+ */
 export function keyOwner(sessionKey: string): string {
   const parts = parseSessionKey(sessionKey);
   return parts.kind === 'global' ? '' : parts.agentId;
@@ -61,7 +63,7 @@ export interface Recipient {
   readonly created?: NonNullable<InboxReceipt['created']>;
 }
 
-/** What a session made by a reset takes over from the one before it. */
+/** The settings that a session created by a reset takes over from the previous one. */
 export function carried(
   old: Pick<SessionState, 'settings'>,
   { forget = [] }: Partial<Reset> = {},

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import type { InboxClass, InboxItem, InboxState } from '../port/store.ts';
 
-/** Of a held message that its owner did not let run. */
+/** Detail of a held message that its owner cancelled. */
 export const CANCELLED_DETAIL: string = JSON.stringify({ reason: 'restored' });
 
-/** A row of `inbox`, whichever database has it. */
+/** A row of `inbox`, the same in every database. */
 export interface InboxRow {
   readonly id: string;
   readonly session_id: string;

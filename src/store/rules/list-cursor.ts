@@ -3,10 +3,10 @@ import { quotedValue } from '../../messages/quoted.ts';
 import type { ListQuery, ListSort, SessionStatus } from '../port/store.ts';
 import type { SessionState } from './session-state.ts';
 
-/* What lists of sessions have in common, whatever database they are read from. */
+/* Sorting and paging of session lists, shared by all databases. */
 
 const MAX_PAGE = 1000;
-/** What a list is sorted by; sessions that are equal in it by their ids, ignoring case. */
+/** Sort columns. Equal rows are sorted by their ids, ignoring case. */
 const COLUMNS = { time: 'last_at', messages: 'message_count', tokens: 'token_estimate' } as const;
 
 export type PlacedSession = Pick<SessionState, (typeof COLUMNS)[ListSort] | 'id'>;
@@ -15,7 +15,7 @@ export interface ListOrder {
   readonly sort: ListSort;
   readonly column: (typeof COLUMNS)[ListSort];
   readonly isAscending: boolean;
-  /** As SQL says it. */
+  /** The direction in SQL. */
   readonly direction: 'ASC' | 'DESC';
 }
 
@@ -38,7 +38,7 @@ export function orderOf({ sort = 'time', order = 'desc' }: ListQuery): ListOrder
   return { sort, column: COLUMNS[sort], isAscending, direction: isAscending ? 'ASC' : 'DESC' };
 }
 
-/** For sorting rows as the databases do. */
+/** Compares rows in the same way as the databases. */
 export function compareIn({
   column,
   isAscending,
@@ -58,7 +58,10 @@ export function statusesOf({ status = 'open' }: ListQuery): readonly SessionStat
   return status === 'any' ? ['open', 'deleted'] : [status];
 }
 
-/** A place, not a count, so that pages stay right while sessions come and go; of one way of sorting only. */
+/**
+ * A position in the order, not an offset, so that pages stay correct while sessions appear and disappear. Valid only
+ * for the same order.
+ */
 export function formatCursor(row: PlacedSession, { sort, column }: ListOrder): string {
   const place = sort === 'time' ? [row.last_at, row.id] : [row[column], row.id, sort];
   return Buffer.from(JSON.stringify(place)).toString('base64url');
@@ -73,7 +76,7 @@ export function parseCursor(
     const fits = sort === 'time' ? typeof value === 'string' : Number.isSafeInteger(value);
     if (fits && typeof id === 'string' && of === sort) return { value: value as string | number, id };
   } catch {
-    // Not one of ours; said below.
+    // Not one of our cursors; reported below.
   }
   throw failure('INVALID_INPUT', 'list.badCursor', {}, { details: { cursor } });
 }

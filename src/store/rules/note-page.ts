@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Note, NotePage } from '../port/notes.ts';
 
-/** A note as every database keeps it. */
+/** A row of `notes`, the same in every database. */
 export interface NoteRow {
   readonly session_id: string;
   readonly seq: number;
@@ -10,7 +10,7 @@ export interface NoteRow {
 
 export const NOTES_PER_PAGE = 1000;
 
-/** Of one row more than fits, where there is one. */
+/** Makes a page; `rows` has one row more than the page if there is a next one. */
 export function notePage(rows: readonly NoteRow[], size: number): NotePage {
   const page = rows.slice(0, size);
   return {

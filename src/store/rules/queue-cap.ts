@@ -3,19 +3,19 @@ import type { InboxItem, QueueLimit } from '../port/store.ts';
 
 export interface Room {
   readonly dropped: readonly string[];
-  /** What the incoming message stands for besides itself. */
+  /** Ids of dropped messages that the incoming message summarizes. */
   readonly carries: readonly string[];
 }
 
 export interface RoomPlan extends Room {
-  /** One that waits and stands for what was dropped from now on. */
+  /** A waiting message that summarizes the dropped ones from now on. */
   readonly heir?: { readonly inboxId: string; readonly carries: readonly string[] };
 }
 
 /**
- * How place is made for one more message under a cap: it is refused, or the oldest of those that wait have to go. With
- * `summarize` each of those goes on in the next one that waits, with all it carried itself, so that whoever runs that
- * one can tell of them all.
+ * Plans room for one more message under a cap: the new message is refused, or the oldest waiting ones are dropped.
+ * With `summarize`, each dropped message and those it carries move to the next waiting one, so that its runner can
+ * mention all of them.
  */
 export function planRoom(
   sessionId: string,
@@ -41,7 +41,7 @@ export function planRoom(
   return { dropped, carries: [], heir: { inboxId: heir.inboxId, carries: all } };
 }
 
-/** Of a row that had to go, as JSON. */
+/** Detail of a dropped message, as JSON. */
 export const DROPPED_DETAIL: string = JSON.stringify({
   code: 'QUEUE_FULL',
   message: 'newer messages took its place in a full queue',

@@ -3,7 +3,7 @@ import { failure } from '../../messages/failure.ts';
 import type { Holder } from '../shared/holder.ts';
 import type { SessionState } from './session-state.ts';
 
-/* What every store says no to, in the same words and with the same details: callers act on them (P2). */
+/* Refusals that all stores share, with the same messages and details, because callers act on them (P2). */
 
 export function assertOpen({ id, status }: Pick<SessionState, 'id' | 'status'>): void {
   if (status === 'deleted') throw failure('SESSION_DELETED', 'session.trashed', { id }, { details: { id } });
@@ -13,7 +13,7 @@ export function assertHasKey({ id, key }: Pick<SessionState, 'id' | 'key'>, aske
   if (key !== asked) throw failure('INVALID_INPUT', 'session.keyMismatch', { id, key }, { details: { key } });
 }
 
-/** What was destroyed is never mistaken for what never was (P3). */
+/** A purged session is reported differently from one that never existed (P3). */
 export function unknownSession(id: string, isPurged: boolean): RepriseError {
   return isPurged
     ? failure('GONE', 'session.purged', { id }, { details: { id } })
@@ -31,7 +31,7 @@ export function existsUnderOtherKey(
   return failure('SESSION_EXISTS', 'session.keyTaken', { id, key }, { details: { id: existing, key } });
 }
 
-/** An empty session in its place would hide the damaged one. */
+/** Refuse: an empty session in its place would hide the damaged one. */
 export function damagedHeader(id: string): RepriseError {
   return failure('STORE_CORRUPT', 'session.damagedHeader', { id }, { details: { id, offset: 0 } });
 }
@@ -58,7 +58,7 @@ export function leaseHeld(id: string, { holder, epoch }: LiveLease): RepriseErro
   return failure('LEASE_HELD', 'session.leaseHeld', { id, pid: holder.pid }, { details: { holder, epoch } });
 }
 
-/** For whoever appends without a lease while somebody runs a turn. */
+/** For an append without a lease while a runner holds the session. */
 export function runnerHolds(id: string, { holder }: LiveLease): RepriseError {
   return failure('LEASE_HELD', 'session.runnerHolds', { id }, { details: { holder } });
 }
@@ -67,17 +67,17 @@ export function unknownItem(inboxId: string): RepriseError {
   return failure('NOT_FOUND', 'inbox.missing', { inboxId }, { details: { inboxId } });
 }
 
-/** Of a copy: its bytes are believed only where they are what was sealed. */
+/** For a copied line whose bytes do not match its seal. */
 export function brokenSeal(id: string, seq: number): RepriseError {
   return failure('STORE_CORRUPT', 'copy.lineChanged', { id, line: seq }, { details: { id, seq } });
 }
 
-/** What every write is answered with in a store that was opened so. */
+/** The answer to every write in a store that was opened read-only. */
 export function onlyRead(): RepriseError {
   return failure('STORE_READ_ONLY', 'store.onlyRead');
 }
 
-/** Whoever asks a store that was closed. */
+/** The answer to every call on a closed store. */
 export function storeClosed(): RepriseError {
   return failure('STORE_FAILED', 'store.closed', {}, { outcome: 'none' });
 }

@@ -11,12 +11,12 @@ import { sha256 } from '../shared/sha256.ts';
 import { factsOf } from './facts.ts';
 import { applyEntry, type SessionState } from './session-state.ts';
 
-/** What is known of the session besides its row; asked only where an entry names another one, or a blob. */
+/** Access to the session beyond its row; used only if an entry references another entry or a blob. */
 export interface SealContext {
-  /** ISO time of the next entry. */
+  /** Returns the ISO time for the next entry. */
   readonly now: () => string;
   readonly seqOf: (id: string) => number | undefined;
-  /** An entry that was there before. */
+  /** Returns an entry that was stored earlier. */
   readonly entryAt: (seq: number) => Entry | undefined;
   readonly hasBlob: (hash: string) => boolean;
   /** Whether a line of another tool has this id. */
@@ -27,17 +27,17 @@ export interface SealContext {
 }
 
 export interface SealedEntries {
-  /** With their LF. */
+  /** Sealed lines, each with its LF. */
   readonly lines: readonly string[];
-  /** Of the entries, in the same order. */
+  /** Ids of the entries, in the same order. */
   readonly ids: readonly string[];
-  /** Large parts that left their lines, by their hash. */
+  /** Large parts that were moved out of their lines, by hash. */
   readonly blobs: ReadonlyMap<string, Uint8Array>;
 }
 
 /**
- * Entries as lines, numbered on from a draft of their session's row, which is changed as they say. Where one is
- * refused this throws, and the draft is of no use: nothing else has been touched.
+ * Converts entries to sealed lines, numbered from a draft of their session's row, and updates the draft. Throws if an
+ * entry is refused; the draft is then invalid, and nothing else was changed.
  */
 export function sealEntries(
   draft: SessionState,
@@ -60,7 +60,7 @@ export function sealEntries(
   for (const [i, entry] of entries.entries()) {
     const seq = firstSeq + i;
     const facts = factsOf(entry);
-    // Looked up before this line has a number: an entry cannot hang under itself.
+    // Resolve the parent before this line has a number: an entry cannot be its own parent.
     const parentId =
       facts.leafMove === true ? moveTarget(draft.id, entry, { seqOf, entryAt: ownOrEarlier }) : draft.leaf;
     draft.q++;
@@ -70,7 +70,7 @@ export function sealEntries(
     const said = { type, id, parentId, timestamp, ...rest };
     const seal = { q: draft.q, e: draft.epoch, b: `${i + 1}/${entries.length}`, ...(i === 0 && keyed) };
     const record = extractBlobs(said, keep);
-    // The limit is on what was said: put back into its line, it must still be one that every reader takes.
+    // The size limit applies to the original entry: with its large parts put back, every reader must accept it.
     if (record !== said) encode(said, seal);
     for (const name of blobNames([record])) {
       const hash = blobHash(name);
@@ -89,10 +89,10 @@ export function sealEntries(
   return { lines, ids, blobs };
 }
 
-/** Eight characters, or sixteen where a foreign line has taken those. */
+/** An id of eight characters, or of sixteen if a line of another tool has the short one. */
 function ownId({ seq, q }: SessionState, isTaken: (id: string) => boolean): string {
   const short = entryIdForSeq(q);
-  // Equal but for this very line: no foreign line is in this session.
+  // If seq and q differ only by this line, the session has no lines of other tools.
   return seq === q - 1 || !isTaken(short) ? short : longEntryIdForSeq(q);
 }
 
@@ -101,7 +101,7 @@ interface EntryLookup {
   readonly entryAt: (seq: number) => Entry | undefined;
 }
 
-/** Side entries are never the leaf: a move to one is a move to where it hangs. */
+/** A side entry is never the leaf: a move to one means a move to its parent. */
 function moveTarget(id: string, { parentId }: NewEntry, { seqOf, entryAt }: EntryLookup): string | null {
   for (let target = parentId; ; ) {
     if (target === null) return null;
@@ -120,7 +120,7 @@ function moveTarget(id: string, { parentId }: NewEntry, { seqOf, entryAt }: Entr
   }
 }
 
-/** Side entries alone never move what a running turn builds on. */
+/** Whether entries move the leaf. Side entries alone never change what a running turn builds on. */
 export function movesLeaf(entries: readonly NewEntry[]): boolean {
   return entries.some((entry) => {
     const { side, leafMove } = factsOf(entry);
@@ -128,7 +128,7 @@ export function movesLeaf(entries: readonly NewEntry[]): boolean {
   });
 }
 
-/** First 16 hex of SHA-256 of what the caller said. */
+/** The first 16 hex digits of the SHA-256 of the caller's entries. */
 export function bodyHash(entries: readonly NewEntry[]): string {
   return createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
 }

@@ -1,7 +1,10 @@
 import { failure } from '../../messages/failure.ts';
 import type { ChangeOptions, SeenSession } from '../port/store.ts';
 
-/** For the transaction that is about to change a session: throws unless it is as its caller has seen it (I-59). */
+/**
+ * Called in the transaction that changes a session: throws unless the session still matches what the caller read
+ * (I-59).
+ */
 export function assertSeen(now: SeenSession, { ifSeen }: ChangeOptions): void {
   if (ifSeen === undefined) return;
   const { lastSeq, active, status } = now;

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import { encodeLine } from '../../transcript/line.ts';
 import type { NewEntry } from '../port/store.ts';
 
-/** Older readers of the format look no further for the header. */
+/** Older readers of the format look for the header only this far. */
 const MAX_HEADER_BYTES = 512;
 const FORMAT_VERSION = 3;
 
@@ -15,7 +15,7 @@ interface HeaderInput {
   readonly parentSession: string | undefined;
 }
 
-/** Without the key where a line with it would be too long; an activation says it then. */
+/** The header without its key if the line would be too long; an activation entry then contains the key. */
 export function headerLine({ key, parentSession, ...rest }: HeaderInput): {
   line: string;
   keyLeftOut: boolean;
@@ -39,7 +39,7 @@ export const activation = (
   data: { key, counter, ...(reason !== undefined && { reason }) },
 });
 
-/** What a patch writes. */
+/** The entries that a patch writes. */
 export function patchEntries(settings: JsonObject, title: string | undefined): NewEntry[] {
   const named = title === undefined ? [] : [{ type: 'session_info', name: title }];
   const isTitleOnly = title !== undefined && Object.keys(settings).length === 0;

@@ -5,7 +5,7 @@ import { patchSettings } from '../../transcript/settings.ts';
 import type { SessionRecord, SessionStatus } from '../port/store.ts';
 import { factsOf, titleFrom } from './facts.ts';
 
-/** What every database keeps of a session in one row. */
+/** The row of a session, the same in every database. */
 export interface SessionState {
   id: string;
   agent_id: string;
@@ -32,7 +32,7 @@ export interface SessionState {
   corrupt_at: number | null;
 }
 
-/** The part of a time that lists are ordered by first; within a second the whole time decides. */
+/** The part of a time that lists use for sorting first; within a second the full time decides. */
 export function recentOf(lastAt: string): string {
   return lastAt.slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
 }
@@ -70,8 +70,8 @@ export function applyEntry(row: SessionState, entry: JsonObject, at: PlacedEntry
 }
 
 /**
- * After a compaction everything hangs below it, and the context starts at its first kept entry. Standing at an
- * earlier entry again means standing before that compaction: then the whole history may be needed.
+ * Moves the leaf. After a compaction all entries follow it, and the context starts at its first kept entry. If the
+ * leaf moves back before that compaction, the whole history may be needed again.
  */
 function moveLeaf(row: SessionState, { parentId, seqOf }: PlacedEntry): void {
   row.leaf = parentId;

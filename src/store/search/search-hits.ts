@@ -15,16 +15,16 @@ interface Found {
   readonly hit: SearchHit;
 }
 
-/** Whose line it is. */
+/** The session of a line. */
 export interface SearchedSession {
   readonly id: string;
   readonly agentId: string;
 }
 
-/** So many more than asked for are kept before the oldest are let go. */
+/** Up to this many extra hits are held before the oldest are dropped. */
 const SPARE = 1000;
 
-/** The newest hits of those that are offered in any order, as many as were asked for. */
+/** Collects the newest hits up to a limit; hits may be offered in any order. */
 export class SearchHits {
   readonly #words: readonly string[];
   readonly #limit: number;
@@ -39,7 +39,7 @@ export class SearchHits {
     this.#start = after === undefined ? undefined : parseSearchCursor(after);
   }
 
-  /** Taken if it holds the words and stands behind the place where the page begins. A line is taken once. */
+  /** Adds a line if it matches and follows the start of the page. Each line is added once. */
   offer({ id, agentId }: SearchedSession, seq: number, entry: Entry | SessionHeader): void {
     const said = searchable(entry);
     if (said === undefined) return;
@@ -57,13 +57,13 @@ export class SearchHits {
     if (this.#found.length > this.#limit + SPARE) this.#sort();
   }
 
-  /** Whether nothing said at this moment or before can be among the hits any more. */
+  /** True if no line of this time or older can become a hit. */
   isFullBefore(at: number): boolean {
     const last = this.#oneTooMany();
     return last !== undefined && last.at > at;
   }
 
-  /** Whether nothing at this place or behind it can be among the hits any more. */
+  /** True if no line at or after this position can become a hit. */
   isFullAt(place: SearchPlace): boolean {
     const last = this.#oneTooMany();
     return last !== undefined && compareSearchPlaces(last, place) < 0;
@@ -88,7 +88,7 @@ export class SearchHits {
     return this.#found[this.#limit]?.place;
   }
 
-  /** One more than asked for is kept: it tells that there are more. */
+  /** Sorts the hits and holds one more than requested, to know whether there are more. */
   #sort(): void {
     if (this.#isSorted) return;
     this.#found.sort((a, b) => compareSearchPlaces(a.place, b.place));

@@ -1,9 +1,9 @@
 import { flatText, foldCase } from './search-text.ts';
 
-/** A piece of the text around what was found. */
+/** A piece of the text around a match. */
 export interface SearchMatch {
   readonly snippet: string;
-  /** Where in the snippet, as pairs of begin and end, in order and apart. */
+  /** Matches in the snippet as ranges of start and end, sorted and not overlapping. */
   readonly marks: readonly (readonly [number, number])[];
 }
 
@@ -11,7 +11,7 @@ const SNIPPET_CHARS = 160;
 const BEFORE_CHARS = 40;
 const LOW_SURROGATE = /[\udc00-\udfff]/;
 
-/** Whether all words stand in a text, and where: the one judge of it, whatever an index thought. */
+/** Decides whether all words occur in a text, and where. Every hit is checked here, whatever an index found. */
 export function matchSearch(text: string, words: readonly string[]): SearchMatch | undefined {
   const line = flatText(text);
   const folded = foldCase(line);
@@ -35,12 +35,12 @@ export function matchSearch(text: string, words: readonly string[]): SearchMatch
   return { snippet: line.slice(begin, end), marks: joined(marks) };
 }
 
-/** No character is cut in two. */
+/** Avoids cutting a surrogate pair. */
 function wholeFrom(line: string, at: number): number {
   return LOW_SURROGATE.test(line[at] ?? '') ? at + 1 : at;
 }
 
-/** Few characters are longer in lower case: then places are found by going through them. */
+/** A few characters become longer in lower case; then positions are mapped character by character. */
 function unfold(line: string): (at: number) => number {
   const places: number[] = [];
   let at = 0;
@@ -51,7 +51,7 @@ function unfold(line: string): (at: number) => number {
   return (folded) => places[folded] ?? at;
 }
 
-/** What overlaps or touches is one. */
+/** Joins ranges that overlap or touch. */
 function joined(marks: [number, number][]): [number, number][] {
   const apart: [number, number][] = [];
   for (const [from, to] of marks.sort((a, b) => a[0] - b[0])) {

@@ -3,18 +3,18 @@ import { quotedValue } from '../../messages/quoted.ts';
 import type { SearchQuery } from '../port/store.ts';
 import { flatText, foldCase } from './search-text.ts';
 
-/** Longer ones are refused: nobody types them, and each word costs something. */
+/** Longer queries are refused: each word has a cost. */
 const SEARCH_QUERY_CHARS = 16 * 1024;
-/** As long as a person would wait. */
+/** Default time limit, about as long as a person waits. */
 export const SEARCH_BUDGET_MS = 1000;
 export const SEARCH_LIMIT = 20;
 
 const SPACE = /\s/;
 
 /**
- * What has to stand in a text, all of it, anywhere in it, in any order: folded, each once. Words are parted by white
- * space. A quotation mark where a word would begin holds several together, up to one that stands at the end of a
- * word; one without the other is a character like any. Nothing else means anything but itself.
+ * The words that a text must contain, in any order and anywhere: folded, each once. White space separates words. A
+ * quotation mark at the start of a word begins a phrase, up to the next mark at the end of a word; a single mark is
+ * an ordinary character. There is no other syntax.
  */
 export function searchWords(text: string): string[] {
   const words = new Set<string>();
@@ -25,7 +25,7 @@ export function searchWords(text: string): string[] {
       continue;
     }
     const close = hasClosing && text[at] === '"' ? closingQuote(text, at + 1) : undefined;
-    // Looked for once in vain, it is not looked for again: a text of quotation marks is no work.
+    // If one search for a closing mark fails, later ones would fail too; this keeps a text of quotation marks cheap.
     if (close === -1) hasClosing = false;
     const phrase = close === undefined || close === -1 ? '' : text.slice(at + 1, close).trim();
     const end = phrase === '' ? wordEnd(text, at) : (close ?? 0) + 1;
@@ -41,14 +41,14 @@ function wordEnd(text: string, from: number): number {
   return end;
 }
 
-/** The next one that stands at the end of a word; -1 if there is none. */
+/** The next mark at the end of a word; -1 if there is no such mark. */
 function closingQuote(text: string, from: number): number {
   for (let at = text.indexOf('"', from); at !== -1; at = text.indexOf('"', at + 1))
     if (at + 1 === text.length || SPACE.test(text[at + 1] ?? '')) return at;
   return -1;
 }
 
-/** Before anybody is bothered with it. */
+/** Validates a query before any work is done. */
 export function checkSearch({ text, limit, budgetMs, after }: SearchQuery): void {
   if (typeof text !== 'string')
     throw failure('INVALID_INPUT', 'value.wrong', {
@@ -78,14 +78,14 @@ export function checkSearch({ text, limit, budgetMs, after }: SearchQuery): void
   if (after !== undefined) parseSearchCursor(after);
 }
 
-/** The place of a hit among all: newest first, and an order for what was said at the same moment. */
+/** The position of a hit: newest first, with a fixed order for equal times. */
 export interface SearchPlace {
   readonly at: number;
   readonly id: string;
   readonly seq: number;
 }
 
-/** Negative where the first comes before the second. */
+/** Negative if the first position comes before the second. */
 export function compareSearchPlaces(a: SearchPlace, b: SearchPlace): number {
   if (a.at !== b.at) return b.at - a.at;
   if (a.id !== b.id) return a.id < b.id ? 1 : -1;
@@ -102,7 +102,7 @@ export function parseSearchCursor(cursor: string): SearchPlace {
     if (Number.isSafeInteger(at) && typeof id === 'string' && Number.isSafeInteger(seq))
       return { at: at as number, id, seq: seq as number };
   } catch {
-    // Not one of ours; said below.
+    // Not one of our cursors; reported below.
   }
   throw failure(
     'INVALID_INPUT',

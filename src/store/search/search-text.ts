@@ -3,17 +3,17 @@ import { entryText } from '../../transcript/entry-text.ts';
 import { isObject } from '../../transcript/json.ts';
 import type { SearchRole } from '../port/store.ts';
 
-/** What a search looks at: the same in every store, whether it has an index or reads everything. */
+/** The searchable part of an entry, the same in every store, with or without an index. */
 export interface Searchable {
   readonly role: SearchRole;
   readonly text: string;
-  /** When it was said, in milliseconds; 0 where the line does not say. */
+  /** Time of the message in milliseconds; 0 if the line has no time. */
   readonly at: number;
 }
 
-/** What stands behind so many characters of one message cannot be found: a bound for every index. */
+/** Text after this many characters of a message is not searchable; it bounds every index. */
 const SEARCH_SAID_CHARS = 256 * 1024;
-/** Of what a tool answered only the beginning is of interest. */
+/** Only the start of a tool result is searched. */
 const SEARCH_TOOL_CHARS = 16 * 1024;
 
 const ROLES: Readonly<Record<string, SearchRole>> = {
@@ -28,7 +28,7 @@ const TYPES: Readonly<Record<string, SearchRole>> = {
   custom_message: 'note',
 };
 
-/** What was said, answered, returned by a tool or summarised; undefined for lines that say nothing of this kind. */
+/** The text of a message, tool result, summary or note; `undefined` for other entries. */
 export function searchable(line: Entry | SessionHeader): Searchable | undefined {
   const { message, type } = line as Entry;
   const name = isObject(message) ? message['role'] : undefined;
@@ -44,23 +44,25 @@ export function searchable(line: Entry | SessionHeader): Searchable | undefined 
   return text === '' ? undefined : { role, text, at: saidAt(line as Entry) };
 }
 
-/** Never after it was stored, whatever a copy says: a session has nothing that is newer than its last line. */
+/** Never later than the time of storage, even for a copy, so nothing in a session is newer than its last line. */
 function saidAt(entry: Entry): number {
   return Math.min(millisecondsOf(entryTime(entry)), millisecondsOf(entry.timestamp));
 }
 
-/** Lines of other tools may hold anything. Beyond what a date can be there is no order to keep. */
+/** Lines of other tools may contain any time. Invalid times and times before 1970 count as 0. */
 function millisecondsOf(timestamp: unknown): number {
   const ms = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
   return Number.isNaN(ms) || ms < 0 ? 0 : ms;
 }
 
-/** One line of well-formed text: any white space is a space, and a half of a character is none. */
+/** Converts a text to one line: white space becomes a space, and unpaired surrogates are replaced. */
 export function flatText(text: string): string {
   return text.toWellFormed().replace(/\s+/g, ' ');
 }
 
-/** Without case. The last letter of a Greek word is the same letter as elsewhere; what else could depend on its neighbours does not exist. */
+/**
+ * Folds case. The final form of the Greek sigma counts as the normal one; no other letter depends on its neighbors.
+ */
 export function foldCase(text: string): string {
   return text.toLowerCase().replaceAll('ς', 'σ');
 }
