@@ -1,7 +1,7 @@
 /**
- * A store behind a pipe, so that a test can kill it: one JSON command per line on stdin, one answer line each in
- * order of completion, carrying the command's `n`. The first line says whether the store is open. Commands run
- * concurrently; the end of input finishes what is running and exits 0.
+ * Runs a store in a process that a test can kill. Stdin has one JSON command per line; stdout has one answer line for
+ * each, in order of completion, with the command's `n`. The first line says whether the store is open. Commands run
+ * concurrently; the end of input finishes the running ones and exits with 0.
  *
  *   node driver.ts --store memory|jsonl|sqlite|postgres --home DIR [--url URL] [--durability disk|os] [--now ISO]
  *                  [--min-free BYTES]

@@ -59,7 +59,7 @@ describe('the suite itself', () => {
         return opened;
       });
       // The only case that asks the store to do nothing.
-      if (storeCase.name === 'a store says what it supports') await work;
+      if (storeCase.name === 'a store declares what it supports') await work;
       else await expect(work, storeCase.name).rejects.toThrow();
     }
   });

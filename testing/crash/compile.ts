@@ -5,7 +5,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { RepriseError } from '../../src/errors.ts';
 
-/** Whether this host can do it; a test that cannot run shows the reason. */
+/** Whether this machine can run a kind of test; a skipped test shows the reason. */
 export interface Support {
   readonly supported: boolean;
   readonly reason?: string;
@@ -23,7 +23,7 @@ export function compilerSupport(): Support {
   return status === 0 ? { supported: true } : { supported: false, reason: 'needs a C compiler named cc' };
 }
 
-/** Compiles once per source and user; answers with the path of the result. */
+/** Compiles a program once per source and user. @returns the path of the result. */
 export function compileC({ name, source, flags = [] }: CProgram): string {
   const { supported, reason = '' } = compilerSupport();
   if (!supported) throw new RepriseError('INVALID_INPUT', `cannot compile ${name}: ${reason}`);
@@ -34,7 +34,7 @@ export function compileC({ name, source, flags = [] }: CProgram): string {
   const folder = cacheFolder();
   const target = join(folder, `${name}-${hash}`);
   if (existsSync(target)) return target;
-  // Under a name of its own until it is whole: several test processes may compile at once.
+  // Compile under a temporary name, because several test processes may compile at once.
   const draft = `${target}.${process.pid}`;
   writeFileSync(`${draft}.c`, source);
   const { status, stderr } = spawnSync('cc', ['-O2', '-o', draft, `${draft}.c`, ...flags], {
@@ -48,7 +48,7 @@ export function compileC({ name, source, flags = [] }: CProgram): string {
   return target;
 }
 
-/** What lies there will be run, so nobody else may have put it there. */
+/** A cache folder that no other user can write, because its files will be run. */
 function cacheFolder(): string {
   const { uid } = userInfo();
   const folder = join(tmpdir(), `reprise-crash-kit-${uid}`);

@@ -9,9 +9,9 @@ export interface DriverOptions {
   readonly home: string;
   readonly url?: string;
   readonly durability?: 'disk' | 'os';
-  /** A fixed clock, in ISO-8601. */
+  /** A fixed clock, in ISO 8601. */
   readonly now?: string;
-  /** Below so much free space no turn begins. */
+  /** With less free space than this, no turn begins. */
   readonly minFreeBytes?: number;
   /** Added to the environment of this process: a fault plan, for example. */
   readonly env?: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface DriverOptions {
   readonly script?: string;
 }
 
-/** An op of the protocol with its fields; `n` is given by `send`. */
+/** An operation of the protocol with its fields; `send` adds `n`. */
 export interface DriverCommand {
   readonly op: string;
   readonly [field: string]: unknown;
@@ -34,26 +34,26 @@ export interface Answer {
   readonly [field: string]: unknown;
 }
 
-/** What a nemesis sends. A name of our own, so that users of the types need no types of Node. */
+/** Signals for a driver. A type of our own, so that users of these types need no Node types. */
 export type DriverSignal = 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGSTOP' | 'SIGCONT';
 
 export interface DriverExit {
   readonly code: number | null;
-  /** Name of the signal that ended it. */
+  /** Name of the signal that ended the process. */
   readonly signal: string | null;
   readonly stderr: string;
 }
 
 export interface DriverProcess extends AsyncDisposable {
   readonly pid: number;
-  /** Commands sent and not answered. */
+  /** Number of commands without an answer. */
   readonly inFlight: number;
-  /** After the last line was read; never rejects. */
+  /** Resolves after the last line was read; never rejects. */
   readonly exited: Promise<DriverExit>;
-  /** Never rejects: a process that dies with the command in flight is an answer with outcome `unknown`. */
+  /** Never rejects: if the process dies with the command in flight, the answer has the outcome `unknown`. */
   send(command: DriverCommand): Promise<Answer>;
   kill(signal?: DriverSignal): void;
-  /** Ends the input; resolves when everything was answered and the process is gone. */
+  /** Closes the input. Resolves when everything was answered and the process has ended. */
   stop(): Promise<DriverExit>;
 }
 
@@ -61,7 +61,7 @@ const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
 const START_MS = 120_000;
 
-/** In a checkout the source runs, in a build what was made of it. */
+/** A checkout runs the source, a build the compiled file. */
 const DRIVER_SCRIPT: string = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../driver.ts' : '../driver.js', import.meta.url),
 );
@@ -76,7 +76,7 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
   const ready = Promise.withResolvers<JsonObject>();
 
   const splitter = createLineSplitter(MAX_ANSWER_BYTES, ({ bytes, terminated }) => {
-    // A line the process died in says nothing.
+    // Ignore the incomplete line of a process that died while writing it.
     if (!terminated) return;
     const line = parseAnswer(bytes);
     if (line === undefined) {
@@ -94,7 +94,7 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr = (stderr + chunk.toString('utf8')).slice(-MAX_STDERR);
   });
-  // A process that dies while we write closes the pipe; `close` below tells everyone who waits.
+  // A process that dies during a write closes the pipe; the `close` handler below answers all pending commands.
   child.stdin?.on('error', () => {});
 
   const exited = new Promise<DriverExit>((resolve) => {
@@ -105,7 +105,7 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
       pending.clear();
       resolve({ code, signal, stderr });
     };
-    // `close`, not `exit`: answers that reached the pipe before the death still count as given.
+    // `close`, not `exit`: answers that reached the pipe before the process died still count.
     child.once('close', leave);
     child.once('error', (error) => {
       stderr += String(error);
@@ -148,8 +148,8 @@ export async function startDriver(options: DriverOptions): Promise<DriverProcess
 
 function spawnDriver(options: DriverOptions): ChildProcess {
   const { store, home, url, durability, now, minFreeBytes, env = {}, script } = options;
-  // Node 24 may hang on the way out of a process with threads while V8's middle compiler is at work, and crash where
-  // many threads strip types.
+  // Node 24 may hang when a process with threads exits while V8's middle compiler runs, and may crash when many
+  // threads strip types.
   const args = [
     '--no-maglev',
     '--no-memory-protection-keys',
@@ -164,7 +164,7 @@ function spawnDriver(options: DriverOptions): ChildProcess {
   if (now !== undefined) args.push('--now', now);
   if (minFreeBytes !== undefined) args.push('--min-free', String(minFreeBytes));
   const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  // `env` becomes node by exec, so the pid is the driver's and a preloaded library never enters this process.
+  // `env` becomes node by exec, so the pid is the driver's, and a preloaded library never enters this process.
   return assignments.length === 0
     ? spawn(process.execPath, args)
     : spawn('env', [...assignments, process.execPath, ...args]);
@@ -185,7 +185,7 @@ async function opened(
   });
 }
 
-/** Undefined for anything but an object: such a program does not speak the protocol. */
+/** @returns `undefined` for anything but an object; such a program does not speak the protocol. */
 function parseAnswer(bytes: Buffer): JsonObject | undefined {
   try {
     const line: unknown = JSON.parse(bytes.toString('utf8'));

@@ -16,28 +16,28 @@ export type FaultCall =
   | 'open';
 
 /**
- * `short` writes that many bytes and says so, which Node makes good by itself; `full` does the same and fails the
- * writes after it, as a full disk does; `torn` writes and kills the process.
+ * `short` writes that many bytes and reports it, which Node handles by itself. `full` does the same and fails the
+ * writes after it, like a full disk. `torn` writes and kills the process.
  */
 export type FaultAction = 'kill' | 'kill-after' | 'eio' | 'enospc' | `${'short' | 'full' | 'torn'}:${number}`;
 
 export interface FaultPlan {
-  /** Part of the path as it is given to open; with a `$` at the end, the path must end there. */
+  /** Part of the path as it is passed to open; with a `$` at the end, the path must end there. */
   readonly path: string;
   readonly calls: readonly [FaultCall, ...FaultCall[]];
   /** The n-th matching call of the process, from 1. */
   readonly at: number;
   readonly action: FaultAction;
-  /** How many calls from there on: 1 unless told, -1 for all. */
+  /** How many calls from there on: 1 by default, -1 for all. */
   readonly count?: number;
-  /** A file that gets a line for every fault; without it nobody can tell whether one fired. */
+  /** A file that gets a line for every fault. Without it a test cannot see whether a fault happened. */
   readonly log?: string;
 }
 
 export interface FiredFault {
   readonly pid: number;
   readonly call: FaultCall;
-  /** Which of the matching calls it was. */
+  /** The number of the matching call. */
   readonly number: number;
   readonly action: string;
   readonly path: string;
@@ -52,8 +52,8 @@ export function faultShimSupport(): Support {
 }
 
 /**
- * The environment that makes a process meet the fault. One thread in Node's pool, so that the n-th call is the
- * same call in every run.
+ * The environment for a process with this fault. Node's pool gets a single thread, so that the n-th call is the same
+ * call in every run.
  */
 export function faultEnv({ path, calls, at, action, count = 1, log }: FaultPlan): Record<string, string> {
   return {
@@ -68,7 +68,7 @@ export function faultEnv({ path, calls, at, action, count = 1, log }: FaultPlan)
   };
 }
 
-/** The faults that fired, in order; none when the log was never made. */
+/** The faults that happened, in order; empty if the log was never created. */
 export function readFaultLog(file: string): readonly FiredFault[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n');
@@ -84,7 +84,7 @@ export function readFaultLog(file: string): readonly FiredFault[] {
   });
 }
 
-/** The path of the library, compiled on the first call. */
+/** The path of the library, which is compiled on the first call. */
 function buildFaultShim(): string {
   return compileC({
     name: 'fault-shim',

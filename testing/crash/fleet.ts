@@ -13,7 +13,7 @@ import type { Load } from './load.ts';
 /** Drivers on the same home. */
 export type Fleet = [DriverProcess, ...DriverProcess[]];
 
-/** For what hangs, not for a machine that has much else to do. */
+/** A limit for hanging processes, not for a busy machine. */
 const PROGRESS_MS = 120_000;
 
 export async function startFleet(options: DriverOptions, size: number): Promise<Fleet> {
@@ -27,7 +27,7 @@ export async function startFleet(options: DriverOptions, size: number): Promise<
   }
 }
 
-/** Ends them in good order, as a crash test must be able to. */
+/** Stops all drivers cleanly; a crash test must still be able to do that. */
 export async function stopFleet(fleet: Fleet): Promise<void> {
   for (const driver of fleet) {
     const exit = await driver.stop();
@@ -35,7 +35,7 @@ export async function stopFleet(fleet: Fleet): Promise<void> {
   }
 }
 
-/** Damage is a finding of its own; torn bytes in quarantine are not. */
+/** Fails if `verify` reports damage. Torn bytes in quarantine are not damage. */
 export async function mustVerify(driver: DriverProcess): Promise<void> {
   const answer = await must(driver, { op: 'verify' });
   const { status } = answer;

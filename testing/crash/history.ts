@@ -2,20 +2,20 @@ import type { Answer } from './driver-process.ts';
 
 export type AttemptOutcome = 'ok' | 'refused' | 'unknown';
 
-/** One append somebody tried, with everything needed to try it again and to know its entries when read. */
+/** One attempted append, with everything needed to retry it and to recognize its entries. */
 export interface Attempt {
   readonly session: string;
-  /** Unique in its history: the idempotency key, and the beginning of every text. */
+  /** Unique in its history: the idempotency key, and the start of every text. */
   readonly key: string;
-  /** Bytes of each entry's text. */
+  /** Size of each entry's text in bytes. */
   readonly sizes: readonly number[];
-  /** `unknown` until an answer came. */
+  /** `unknown` until an answer arrives. */
   readonly outcome: AttemptOutcome;
-  /** Whether any try ended without an answer; a later retry may have settled it. */
+  /** Whether any attempt ended without an answer; a later retry may have settled it. */
   readonly wasUnknown: boolean;
-  /** What the store acknowledged; unset where the answer names no numbers, as those of a server do. */
+  /** The acknowledged seqs; unset if the answer contains none, as with a server. */
   readonly seqs?: { readonly first: number; readonly last: number };
-  /** Logical times: who was answered before whom began. */
+  /** Logical times, to know which append was answered before another one began. */
   readonly begun: number;
   readonly settled?: number;
 }
@@ -25,16 +25,16 @@ export interface AttemptInit {
   readonly sizes: readonly number[];
 }
 
-/** The record of a load: what was tried and what the store said to it. Judged by `judgeHistory`. */
+/** The record of a load: every attempt and the store's answers. `judgeHistory` evaluates it. */
 export interface History {
   readonly attempts: ReadonlyMap<string, Attempt>;
   /** Answers that contradict an earlier answer to the same key. */
   readonly contradictions: readonly string[];
-  /** Call before the append is sent. */
+  /** Call it before the append is sent. */
   begin(init: AttemptInit): Attempt;
-  /** Call with each answer, of the first try and of every retry. */
+  /** Call it with each answer, of the first attempt and of every retry. */
   settle(key: string, answer: Answer): Attempt;
-  /** Those that must be tried again with the same key to be known. */
+  /** Attempts that must be retried with the same key to learn their outcome. */
   unknown(): readonly Attempt[];
 }
 
@@ -65,7 +65,7 @@ export function createHistory(): History {
       if (attempt === undefined) throw new RangeError(`no attempt ${key} was begun`);
       tick += 1;
       if (!answer.ok) {
-        // Nothing a retry is told takes back what an earlier try may have done.
+        // The answer to a retry cannot undo what an earlier attempt may have written.
         if (answer.outcome !== 'none') attempt.wasUnknown = true;
         else if (attempt.outcome === 'unknown' && !attempt.wasUnknown) attempt.outcome = 'refused';
         return attempt;
@@ -87,14 +87,17 @@ export function createHistory(): History {
   };
 }
 
-/** Unique by its beginning, and of one mould to its end, so that a torn or spliced text is not taken for it. */
+/**
+ * A text with a unique start and a regular structure to its end, so that a torn or spliced text is not mistaken for
+ * it.
+ */
 export function textOf({ key, sizes }: Attempt, index: number): string {
   const mould = `${key}#${index}:`;
   const size = Math.max(sizes[index] ?? 0, mould.length);
   return mould.repeat(Math.ceil(size / mould.length)).slice(0, size);
 }
 
-/** The command that makes, or repeats, an attempt. */
+/** The command of an attempt, or of its retry. */
 export function appendCommand(
   attempt: Attempt,
 ): Readonly<Record<'op' | 'id' | 'key', string> & { messages: readonly object[] }> {

@@ -10,24 +10,24 @@ export interface SeenEntry {
   readonly entry: JsonObject;
 }
 
-/** All counts are of appends, but `invented`, which is of entries. */
+/** All counts are of appends, except `invented`, which counts entries. */
 export interface HistoryReport {
   readonly acknowledged: number;
   readonly refused: number;
   /** Still without an answer. */
   readonly unknown: number;
-  /** Those of them that are there: the process died between the write and the answer. */
+  /** Unknown appends that are stored: the process died between the write and the answer. */
   readonly landed: number;
-  /** Acknowledged and not there, or there in part. */
+  /** Acknowledged, but missing or incomplete. */
   readonly lost: number;
   readonly duplicated: number;
-  /** Not at the seqs that were acknowledged, before one that was answered earlier, or next to a gap. */
+  /** Not at the acknowledged seqs, before an append that was answered earlier, or next to a gap. */
   readonly misplaced: number;
-  /** Entries nobody wrote, that were refused, or whose text is not what was written. */
+  /** Entries that no driver wrote, that were refused, or whose text differs. */
   readonly invented: number;
-  /** One line per fault, in words. */
+  /** One line per fault. */
   readonly findings: readonly string[];
-  /** All counts, printable. */
+  /** All counts in one printable line. */
   readonly line: string;
 }
 
@@ -36,7 +36,7 @@ type Report = (fault: Fault, finding: string) => void;
 
 const SHOWN_FINDINGS = 20;
 
-/** Everything a session holds, page by page. */
+/** Reads a whole session, page by page. */
 export async function readSession(
   driver: DriverProcess,
   id: string,
@@ -57,9 +57,9 @@ export async function readSession(
 }
 
 /**
- * The oracle: every acknowledged append is there exactly once, at its seqs; every refused one is absent; every
- * unknown one is there once or not at all, never in part; seqs have no gap; nobody else wrote anything.
- * Judges the sessions it is given.
+ * The oracle: every acknowledged append is stored exactly once, at its seqs; every refused one is absent; every
+ * unknown one is stored once or not at all, never in part; seqs have no gap; there are no other entries. Judges only
+ * the given sessions.
  */
 export function judgeHistory(
   history: History,
@@ -106,7 +106,7 @@ export function assertClean(report: HistoryReport): void {
   throw new RepriseError('STORE_CORRUPT', `${line}\n${shown}`, { details: { findings: findings.length } });
 }
 
-/** Fills in the seqs at which each text of each attempt was seen. */
+/** Records the seqs at which each text of each attempt was found. */
 function findPlaces(
   history: History,
   id: string,
@@ -123,7 +123,10 @@ function findPlaces(
     const [, key = '', index = ''] = /^(a\d+)#(\d+):/.exec(text) ?? [];
     const attempt = history.attempts.get(key);
     if (attempt?.session !== id || text !== textOf(attempt, Number(index))) {
-      report('invented', `${id}: nobody wrote seq ${seq} (${text.slice(0, 40)}, ${text.length} characters)`);
+      report(
+        'invented',
+        `${id}: no driver wrote seq ${seq} (${text.slice(0, 40)}, ${text.length} characters)`,
+      );
       continue;
     }
     const byIndex = places.get(key) ?? attempt.sizes.map(() => []);
@@ -150,7 +153,7 @@ function judgeAttempt(attempt: Attempt, places: readonly (readonly number[])[], 
   if (missing > 0 && (outcome === 'ok' || missing < sizes.length)) {
     report('lost', `${who} lacks ${missing}`);
   }
-  // Without an acknowledgement the first entry says where the others must be.
+  // Without an acknowledgement, the first entry defines where the others must be.
   const first = seqs?.first ?? found[0]?.[0];
   if (first === undefined) return;
   if (seqs && seqs.last - seqs.first !== sizes.length - 1) {
@@ -160,7 +163,7 @@ function judgeAttempt(attempt: Attempt, places: readonly (readonly number[])[], 
   }
 }
 
-/** An append that began after another was acknowledged must come after it. */
+/** Checks that an append that began after another one was acknowledged comes after it. */
 function judgeOrder(
   attempts: readonly Attempt[],
   places: ReadonlyMap<string, readonly (readonly number[])[]>,
@@ -169,7 +172,7 @@ function judgeOrder(
   const acknowledged = attempts.filter(({ outcome }) => outcome === 'ok');
   const begun = acknowledged.toSorted((a, b) => a.begun - b.begun);
   const settled = acknowledged.toSorted((a, b) => (a.settled ?? 0) - (b.settled ?? 0));
-  // Where it is said to be, or where it is: one that is nowhere has been told as lost.
+  // Use the acknowledged seqs, or the found ones; a missing append was already reported as lost.
   const firstOf = ({ key, seqs }: Attempt): number | undefined => seqs?.first ?? places.get(key)?.[0]?.[0];
   const lastOf = ({ key, seqs }: Attempt): number => seqs?.last ?? places.get(key)?.at(-1)?.[0] ?? 0;
   let next = 0;

@@ -11,19 +11,19 @@ export interface LoadOptions {
   readonly seed: number;
   /** Appends in flight per driver. */
   readonly window?: number;
-  /** Bytes of a text; small ones are as likely as large ones. */
+  /** Size of a text in bytes; small texts are as likely as large ones. */
   readonly minBytes?: number;
   readonly maxBytes?: number;
 }
 
-/** Appends that never stop until told, or until their driver dies. */
+/** Appends until it is stopped or its driver dies. */
 export interface Load {
   readonly acknowledged: number;
-  /** Resolves with true when that many were acknowledged, with false when the time is over first. */
+  /** Resolves with true when that many appends were acknowledged, with false at the deadline. */
   reach(acknowledged: number, deadlineMs: number): Promise<boolean>;
   /** Sends nothing more and waits for the answers. */
   stop(): Promise<void>;
-  /** The last refusal, to tell why nothing moves. */
+  /** The last refusal, to explain a load that makes no progress. */
   readonly refusal: Answer | undefined;
 }
 
@@ -62,7 +62,7 @@ export function startLoad(options: LoadOptions): Load {
       }
     }
   };
-  // Each writer has its own choices, so that the order of answers does not change them.
+  // Each writer has its own random choices, so that the order of answers does not change them.
   const writers = drivers.flatMap((driver, at) =>
     Array.from({ length: window }, (_, lane) => writer(driver, createRandom(seed * 1000 + at * 100 + lane))),
   );
@@ -100,11 +100,11 @@ export function startLoad(options: LoadOptions): Load {
 
 export interface RetryOptions {
   readonly deadlineMs?: number;
-  /** Retry also this many appends that were acknowledged; they must be answered as the first time. */
+  /** Also retry this many acknowledged appends; their answers must be the same as the first time. */
   readonly acknowledged?: number;
 }
 
-/** Tries every unknown append again with its key until each is known; answers with how many there were. */
+/** Retries every unknown append with its key until its outcome is known. @returns how many there were. */
 export async function retryUnknown(
   history: History,
   driver: DriverProcess,

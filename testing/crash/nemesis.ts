@@ -18,7 +18,7 @@ import { createRandom, type Random } from './random.ts';
 export interface CrashRoundsOptions extends DriverOptions {
   /** Processes on the same home. */
   readonly drivers: number;
-  /** Sessions the processes write to at the same time. */
+  /** Sessions that the processes write to at the same time. */
   readonly sessions: number;
   readonly rounds: number;
   readonly seed: number;
@@ -29,30 +29,30 @@ export interface CrashRoundsOptions extends DriverOptions {
 }
 
 export interface CrashReport {
-  /** Rounds that hit something in flight; the others were repeated. */
+  /** Rounds that hit an append in flight; the others were repeated. */
   readonly rounds: number;
   readonly repeated: number;
   readonly kills: number;
   readonly pauses: number;
-  /** Appends sent and unanswered when their process was killed. */
+  /** Appends without an answer when their process was killed. */
   readonly inFlight: number;
-  /** Those of them whose answer never came, and which a retry had to settle. */
+  /** Those of them that never got an answer and had to be settled by a retry. */
   readonly unknown: number;
-  /** Those of the unknown that were there before the retry: written, and killed before the answer. */
+  /** Unknown appends that were stored before the retry: written, and killed before the answer. */
   readonly landed: number;
-  /** Of the last judgement: the whole history, or that of the round that failed. */
+  /** The last judgment: of the whole history, or of the round that failed. */
   readonly history: HistoryReport;
   readonly line: string;
 }
 
-/** Sessions live through several crashes, but not so long that reading them back outgrows the load. */
+/** Sessions live through several crashes, but not so long that reading them takes more time than the load. */
 const ROUNDS_PER_SESSION = 4;
 const PAUSE_MS = 400;
 const REPLAYED = 3;
 
 /**
  * Kills processes with appends in flight, one or all at once, sometimes after a pause; starts them again; retries
- * what is unknown; and judges what a fresh process reads. Ends at the first round that is not clean.
+ * unknown appends; and judges what a new process reads. Ends at the first round with a finding.
  */
 export async function crashRounds(options: CrashRoundsOptions): Promise<CrashReport> {
   const { drivers, sessions, rounds, seed, log = () => {} } = options;
@@ -114,14 +114,14 @@ interface Strike extends CrashRoundsOptions {
 }
 
 interface Hit {
-  /** Places in the fleet. */
+  /** Indexes in the fleet. */
   readonly victims: readonly number[];
   readonly paused: boolean;
   readonly inFlight: number;
   readonly unknown: number;
 }
 
-/** Loads the fleet, kills some of it at a random moment, lets the rest go on for a while, ends the load. */
+/** Runs a load, kills some processes at a random moment, lets the others continue for a while, and ends the load. */
 async function strike(options: Strike): Promise<Hit> {
   const { fleet, names, random, history, round, seed, window, maxBytes } = options;
   const load = startLoad({
@@ -138,7 +138,7 @@ async function strike(options: Strike): Promise<Hit> {
   const paused = fleet.length > 1 && random.chance(1 / 3);
   if (paused) {
     fleet[one]?.kill('SIGSTOP');
-    // The others may be held up by what the paused one holds; both is a state worth being killed in.
+    // The paused process may block the others; both states are worth a kill.
     await load.reach(load.acknowledged + random.integer(1, 10), random.integer(1, PAUSE_MS));
     if (random.chance(1 / 2)) fleet[one]?.kill('SIGCONT');
   }

@@ -14,11 +14,11 @@ import { isObject, type JsonObject } from '../../src/transcript/json.ts';
 
 export interface DriverContext {
   readonly store: Store;
-  /** By session id, so that `release`, `renew` and `take` need not say which lease they mean. */
+  /** Leases by session id, so that `release`, `renew` and `take` need not name a lease. */
   readonly leases: Map<string, Lease>;
 }
 
-/** One op of the driver protocol: the fields of a command in, the fields of its answer out. */
+/** One operation of the driver protocol: takes the fields of a command and returns the fields of its answer. */
 export type Operation = (context: DriverContext, command: JsonObject) => Promise<JsonObject>;
 
 interface Kinds {
@@ -60,7 +60,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     async ({ store }, command) => {
       const options: AppendOptions = {
         ...pick(command, { key: 'string', epoch: 'number', expectedLeaf: 'string' }),
-        // A null leaf is an expectation of its own: the session has no chain entry yet.
+        // A null leaf is an expectation too: the session has no chain entry yet.
         ...(command['expectedLeaf'] === null ? { expectedLeaf: null } : {}),
       };
       const { firstSeq, lastSeq } = await store.append(text(command, 'id'), entriesOf(command), options);
@@ -103,7 +103,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     async ({ leases }, command) => {
       const lease = heldLease(leases, command);
       const item = await lease.release();
-      // A waiting item means the store refused: the lease is still ours, unless a newer one took its place.
+      // A waiting item means that the store refused: the lease is still held, unless a newer one replaced it.
       if (item === null && leases.get(lease.sessionId) === lease) leases.delete(lease.sessionId);
       return { item };
     },
@@ -205,7 +205,7 @@ export function text(command: JsonObject, name: string): string {
   throw new RepriseError('INVALID_INPUT', `"${name}" must be a string`, { details: { field: name } });
 }
 
-/** The given fields that are there, of the right kind; null is absent, as in the cursor of a last page. */
+/** The given fields that exist and have the right type; null counts as absent, as in the cursor of the last page. */
 function pick<K extends Readonly<Record<string, keyof Kinds>>>(
   command: JsonObject,
   kinds: K,
@@ -229,7 +229,7 @@ function entriesOf({ messages = [], entries = [] }: JsonObject): readonly NewEnt
   return [...messages.map((message: unknown) => ({ type: 'message', message })), ...(entries as NewEntry[])];
 }
 
-/** The key of a session, which stands for that session from here on unless it stands for another one. */
+/** A new key for a session. It points to that session from now on, unless it already points to another one. */
 async function keyOf(store: Store, id: string): Promise<string> {
   const { sessionKey, active } = await store.get(id);
   if (!active && (await store.active(sessionKey)) === undefined) await store.activate(sessionKey, id);

@@ -26,7 +26,7 @@ export interface PowerCutReport {
   readonly line: string;
 }
 
-/** Cuts the power under load, starts again, retries what is unknown, judges; on one disk for all rounds. */
+/** Cuts the power under load, restarts, retries unknown appends and judges; uses one disk for all rounds. */
 export async function powerCutRounds(options: PowerCutRoundsOptions): Promise<PowerCutReport> {
   const { fileSystem = 'ext4', drivers, sessions, rounds, seed, maxBytes = 50_000, log = () => {} } = options;
   const random = createRandom(seed);
@@ -54,7 +54,8 @@ export async function powerCutRounds(options: PowerCutRoundsOptions): Promise<Po
       await wait(random.integer(0, 5));
       const journal = random.pick<JournalAtCut>(['kept', 'lost']);
       const inFlight = fleet.reduce((sum, driver) => sum + driver.inFlight, 0);
-      // No process lives to see what the file system says about the calls that the cut overtakes.
+      // Stop the processes first: after a real power cut, no process sees the results of calls that the cut
+      // interrupts.
       for (const driver of fleet) driver.kill('SIGSTOP');
       disk.cut(journal);
       for (const driver of fleet) driver.kill('SIGKILL');

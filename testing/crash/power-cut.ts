@@ -9,8 +9,8 @@ import { compileC, compilerSupport, type Support } from './compile.ts';
 export type FileSystem = 'ext4' | 'xfs';
 
 /**
- * What the cut leaves of the file system's own journal: `kept` writes it out first, so that metadata is newer
- * than data; `lost` drops it too.
+ * What happens to the file system's journal at the cut: `kept` writes it out first, so that metadata is newer than
+ * data; `lost` drops it too.
  */
 export type JournalAtCut = 'kept' | 'lost';
 
@@ -20,21 +20,21 @@ export interface PowerCutDiskOptions {
 }
 
 /**
- * A file system of its own in a loop-mounted image. A cut drops everything that was not synced, as a power cut
- * does; it does not model a disk that lies about its cache, because what reached the image stays there.
+ * A file system in a loop-mounted image. A cut drops everything that was not synced, like a power cut. It does not
+ * model a disk that lies about its cache, because data that reached the image stays there.
  */
 export interface PowerCutDisk extends AsyncDisposable {
   readonly folder: string;
   /**
-   * At once: from here on every call on the file system fails. Stop the processes that use it first (SIGSTOP):
-   * an fsync that the cut overtakes may still return success, which after a real power cut nobody is there to see.
+   * Cuts immediately: every later call on the file system fails. Stop the processes that use it first (SIGSTOP): an
+   * fsync that the cut interrupts may still return success, which no process sees after a real power cut.
    */
   cut(journal: JournalAtCut): void;
-  /** Mounts again, which replays the journal. Processes with open files there must be gone. */
+  /** Mounts again, which replays the journal. Processes with open files there must have ended. */
   restart(): Promise<void>;
 }
 
-/** The ioctl was XFS's first; ext4 took it over with its number and flags. */
+/** The ioctl comes from XFS; ext4 took it over with its number and flags. */
 const SHUTDOWN_SOURCE = `
 #include <fcntl.h>
 #include <linux/types.h>
@@ -55,13 +55,13 @@ const MKFS: Readonly<Record<FileSystem, readonly [string, ...string[]]>> = {
   ext4: ['mkfs.ext4', '-F', '-q'],
   xfs: ['mkfs.xfs', '-f', '-q'],
 };
-/** Current mkfs.xfs makes nothing smaller. */
+/** The smallest sizes that current mkfs versions accept. */
 const DEFAULT_MEGABYTES: Readonly<Record<FileSystem, number>> = { ext4: 256, xfs: 320 };
 const UNMOUNT_MS = 10_000;
 
 const probed = new Map<FileSystem, Promise<Support>>();
 
-/** Tries it once: mounts an image, cuts, mounts again. */
+/** Tests the support once: mounts an image, cuts, mounts again. */
 export function powerCutSupport(fileSystem: FileSystem = 'ext4'): Promise<Support> {
   const known = probed.get(fileSystem) ?? probe(fileSystem);
   probed.set(fileSystem, known);
@@ -129,7 +129,7 @@ async function probe(fileSystem: FileSystem): Promise<Support> {
   }
 }
 
-/** Sparse: it takes the space that is written. */
+/** Creates a sparse image, which only takes the space that is written. */
 function makeImage(path: string, megabytes: number): void {
   const file = openSync(path, 'wx', 0o600);
   ftruncateSync(file, megabytes * 1024 * 1024);

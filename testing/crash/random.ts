@@ -1,10 +1,10 @@
-/** Seeded choices: the same seed asks for the same sizes, victims and moments. */
+/** Seeded random choices: the same seed gives the same sizes, victims and moments. */
 export interface Random {
-  /** From 0 to 1, without 1. */
+  /** From 0 (included) to 1 (excluded). */
   next(): number;
-  /** Both ends included. */
+  /** Both ends are included. */
   integer(min: number, max: number): number;
-  /** Small values as often as large ones: each power of ten gets its share. */
+  /** Small values are as likely as large ones: each power of ten has the same share. */
   skewed(min: number, max: number): number;
   chance(probability: number): boolean;
   pick<T>(items: readonly [T, ...T[]]): T;
@@ -12,7 +12,7 @@ export interface Random {
 
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
-  // mulberry32: 32 bits of state are plenty for choosing moments, and it needs no dependency.
+  // mulberry32: 32 bits of state are enough for this purpose, and it needs no dependency.
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

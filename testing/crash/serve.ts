@@ -4,10 +4,12 @@ import { isObject, type JsonObject } from '../../src/transcript/json.ts';
 import { createLineSplitter, type RawLine } from '../../src/transcript/split-lines.ts';
 import { type DriverContext, OPERATIONS, text } from './operations.ts';
 
-/** Room for an append of several records at the record limit; a longer line is refused, not buffered. */
+/** Room for an append of several records at the record limit. A longer line is refused, not buffered. */
 const MAX_COMMAND_BYTES = 256 * 1024 * 1024;
 
-/** Speaks the driver protocol for any store on stdin and stdout until the input ends and all is answered. */
+/**
+ * Speaks the driver protocol for any store on stdin and stdout, until the input ends and every command is answered.
+ */
 export async function serveStore(store: Store): Promise<void> {
   const context: DriverContext = { store, leases: new Map() };
   const running = new Set<Promise<void>>();
@@ -39,7 +41,7 @@ function parseLine({ bytes, length }: RawLine): JsonObject {
   throw new RepriseError('INVALID_INPUT', 'a command is a JSON object');
 }
 
-/** Never throws: whatever happens to a command becomes its answer. */
+/** Never throws: every result of a command becomes its answer. */
 async function answer(context: DriverContext, line: RawLine): Promise<string> {
   let n: unknown = null;
   try {
@@ -54,17 +56,17 @@ async function answer(context: DriverContext, line: RawLine): Promise<string> {
   }
 }
 
-/** What an answer says of an error. */
+/** The answer for an error. */
 export function failure(error: unknown): JsonObject {
   if (!(error instanceof RepriseError)) {
-    // A store that throws something else broke its promise; nobody knows what it left behind.
+    // A store that throws another kind of error broke its promise; what it left behind is unknown.
     return { ok: false, code: 'STORE_FAILED', outcome: 'unknown', details: { error: String(error) } };
   }
   const { code, outcome, details } = error;
   return { ok: false, code, outcome, ...(Object.keys(details).length > 0 ? { details } : {}) };
 }
 
-/** Resolves when the line has left the process, so that an exit cannot cut it. */
+/** Resolves when the line has left the process, so that an exit cannot truncate it. */
 export function print(line: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(`${line}\n`, (error) => (error ? reject(error) : resolve()));

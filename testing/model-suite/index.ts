@@ -8,10 +8,10 @@ import type { ModelCase } from './model-case.ts';
 
 export { type ModelCase, type ModelUnderTest, runModelCase } from './model-case.ts';
 
-/** What every model promises: `for (const c of modelCases) test(c.name, () => runModelCase(c, open))`. */
+/** Cases that every model must pass: `for (const c of modelCases) test(c.name, () => runModelCase(c, open))`. */
 export const modelCases: readonly ModelCase[] = [
   {
-    name: 'an answer comes as deltas and ends with finish, and the two say the same',
+    name: 'an answer streams as deltas and ends with finish, with the same content',
     async run({ model, ask }) {
       const { events, finish } = await collect(model, ask);
       const deltas = events.flatMap((event) => (event.type === 'text_delta' ? [event.text] : []));
@@ -37,7 +37,7 @@ export const modelCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'usage counts whole tokens and adds up',
+    name: 'usage counts whole tokens, and the parts add up to the total',
     async run({ model, ask }) {
       const { usage } = (await collect(model, ask)).finish;
       if (usage === undefined) return;
@@ -48,7 +48,7 @@ export const modelCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a tool call comes whole, and its result is taken in the next request',
+    name: 'a tool call arrives complete, and the next request accepts its result',
     async run({ model, askForTool }) {
       const { events, finish } = await collect(model, askForTool);
       const calls = events.flatMap((event) => (event.type === 'tool_call' ? [event] : []));
@@ -68,13 +68,13 @@ export const modelCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a request is only read',
+    name: 'a request is not changed',
     async run({ model, ask }) {
       await collect(model, deepFreeze(structuredClone(ask)));
     },
   },
   {
-    name: 'a stream that was stopped before it began says nothing but ABORTED',
+    name: 'a stream aborted before it starts yields only ABORTED',
     async run({ model, ask }) {
       const events: ModelEvent[] = [];
       const error = await failure(read(model, ask, { signal: AbortSignal.abort(), into: events }));
@@ -83,7 +83,7 @@ export const modelCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a stream that is stopped half-way ends with ABORTED and keeps what it said',
+    name: 'a stream aborted midway ends with ABORTED and keeps the partial answer',
     async run({ model, ask }) {
       const stop = new AbortController();
       const events: ModelEvent[] = [];
@@ -98,7 +98,7 @@ export const modelCases: readonly ModelCase[] = [
     },
   },
   {
-    name: 'a reader may leave early, and the model answers the next one',
+    name: 'a reader may stop early, and the model answers the next request',
     async run({ model, ask }) {
       for await (const event of model.stream(ask)) if (event.type === 'text_delta') break;
       await collect(model, ask);
@@ -151,7 +151,7 @@ function textOf({ message }: FinishEvent): string {
   return message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 }
 
-/** The request's last message and what followed it, projected as a stored history is. */
+/** The request's last message and the following ones, projected like a stored history. */
 function continued(
   model: Model,
   { messages }: ModelRequest,

@@ -1,6 +1,6 @@
 import type { Model, ModelRequest } from '../../src/models/model.ts';
 
-/** One thing a user may rely on, whatever model is behind it. Needs no test runner: `run` rejects where it fails. */
+/** One promise that users may rely on with every model. Needs no test runner: `run` rejects if it is broken. */
 export interface ModelCase {
   readonly name: string;
   run(t: ModelUnderTest): Promise<void>;
@@ -8,13 +8,13 @@ export interface ModelCase {
 
 export interface ModelUnderTest {
   readonly model: Model;
-  /** A request this model answers with a text of several deltas, as often as it is sent. */
+  /** A request that this model always answers with a text of several deltas. */
   readonly ask: ModelRequest;
-  /** One it answers with a call of the tool that is offered. */
+  /** A request that it answers with a call of the offered tool. */
   readonly askForTool: ModelRequest;
 }
 
-/** Opens, runs, and closes what was opened with it. */
+/** Opens the model, runs the case, and closes what was opened. */
 export async function runModelCase(
   modelCase: ModelCase,
   open: () => Promise<ModelUnderTest & Partial<AsyncDisposable>>,

@@ -10,7 +10,7 @@ const WORDS: ToolExchangeWords = {
   reused: 'the id of a tool call is used twice in one request',
 };
 
-/** The shape of the AI SDK's ModelMessage list, before any provider's adapter has seen it. */
+/** Checks the shape of the AI SDK's ModelMessage list, before any provider's adapter has seen it. */
 export function validateAiSdkMessages(messages: readonly unknown[]): Violation[] {
   return judgeRequest(messages, (list, report) => {
     const turns = readModelMessages(list, report);
@@ -24,13 +24,13 @@ export function validateAiSdkMessages(messages: readonly unknown[]): Violation[]
 function judgeTexts({ parts }: ModelTurn, report: Report): void {
   for (const part of parts) {
     if (part.type === 'file' || part.type === 'tool-call' || part.text !== '') continue;
-    // Hidden reasoning has no text of its own; what counts travels in the provider's options.
+    // Hidden reasoning has no text; its content is in the provider's options.
     if (part.type === 'reasoning' && Object.keys(part.options).length > 0) continue;
     report('empty-text', part.at, `the text of this ${part.type} part is empty`);
   }
 }
 
-/** Results say the name of the tool that was called, and come in the order of the calls. */
+/** Results must name the called tool and come in the order of the calls. */
 function judgeAnswers(
   calls: readonly ModelToolRef[],
   results: readonly ModelToolRef[],

@@ -14,7 +14,7 @@ export interface AnthropicImage {
   readonly source: unknown;
 }
 
-/** Judged together, because how large one image may be depends on how many the request has. */
+/** Checks all images of a request together, because the size limit of one depends on their number. */
 export function judgeAnthropicImages(images: readonly AnthropicImage[], report: Report): void {
   if (images.length > MAX_IMAGES) {
     report('too-many-images', 'messages', `${images.length} images, at most ${MAX_IMAGES} per request`);

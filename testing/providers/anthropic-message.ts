@@ -12,16 +12,16 @@ const BLOCKS_BY_ROLE: Readonly<Record<'user' | 'assistant', ReadonlySet<unknown>
 };
 const BLOCK_TYPES = new Set([...BLOCKS_BY_ROLE.user, ...BLOCKS_BY_ROLE.assistant]);
 
-/** What the rules between messages need to know of one message. */
+/** What the rules between messages need to know about one message. */
 export interface AnthropicTurn extends ToolExchange {
   readonly at: string;
-  /** Undefined when the message has none; that is reported, and the rules about roles pass over it. */
+  /** Undefined if the message has no role. That is reported, and the rules about roles skip the message. */
   readonly role: 'user' | 'assistant' | undefined;
   readonly images: readonly AnthropicImage[];
   readonly lastBlock: JsonRecord | undefined;
 }
 
-/** Judges one message by itself. */
+/** Checks one message by itself. */
 export function readAnthropicMessage(message: unknown, at: string, report: Report): AnthropicTurn {
   const fields: JsonRecord = isRecord(message) ? message : {};
   const role: AnthropicTurn['role'] =
@@ -123,7 +123,7 @@ function judgeToolUse({ id, name, input }: JsonRecord, at: string, report: Repor
   else if (!isRecord(input)) report('tool-input', at, 'tool_use.input: Input should be a valid dictionary');
 }
 
-/** A tool that said nothing is legal: the content may be missing or empty; only a text block in it may not be. */
+/** A tool result may be empty or missing, but a text block in it may not be empty. */
 function readResultContent(content: unknown, at: string, report: Report): AnthropicImage[] {
   const images: AnthropicImage[] = [];
   if (content === undefined || typeof content === 'string') return images;

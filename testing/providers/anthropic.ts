@@ -14,7 +14,7 @@ const WORDS: ToolExchangeWords = {
 };
 
 /**
- * The rules of Anthropic's Messages API. One rule cannot be seen in a single request: "`thinking` or
+ * The rules of Anthropic's Messages API. One rule cannot be checked in a single request: "`thinking` or
  * `redacted_thinking` blocks in the latest assistant message cannot be modified".
  */
 export function validateAnthropicMessages(messages: readonly unknown[]): Violation[] {

@@ -23,7 +23,10 @@ interface BedrockTurn extends ToolExchange {
   readonly role: 'user' | 'assistant';
 }
 
-/** Bedrock's Converse API. Its wire has no tool role: results and what the user says next are one user turn. */
+/**
+ * The rules of Bedrock's Converse API. Its wire format has no tool role: tool results and the next user message are
+ * one user turn.
+ */
 export function validateBedrock(messages: readonly unknown[]): Violation[] {
   return judgeRequest(messages, (list, report) => {
     const read = readModelMessages(list, report);
@@ -44,7 +47,7 @@ export function validateBedrock(messages: readonly unknown[]): Violation[] {
 
 function judgeParts({ parts }: ModelTurn, report: Report): void {
   for (const part of parts) {
-    // Only blocks of the message itself: Converse takes a result whose text is blank.
+    // Only blocks of the message itself: Converse accepts a tool result with a blank text.
     if (part.type === 'text' && isBlank(part.text)) {
       report('empty-text', part.at, 'The text field in the ContentBlock object is blank');
     }

@@ -7,21 +7,21 @@ export interface ChatCall extends ToolRef {
   readonly name: string;
 }
 
-/** One message of the chat completions shape, as far as the rules between messages need it. */
+/** One message in the chat completions format, as far as the rules between messages need it. */
 export interface ChatTurn {
   readonly at: string;
-  /** Undefined when the message has none; that is reported, and the rules about roles pass over it. */
+  /** Undefined if the message has no role. That is reported, and the rules about roles skip the message. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool' | undefined;
   readonly calls: readonly ChatCall[];
   readonly result: ToolRef | undefined;
 }
 
-/** Judges every message by itself: the part of the shape on which all servers that speak it agree. */
+/** Checks every message by itself: the part of the format on which all servers agree. */
 export function readChatMessages(list: readonly unknown[], report: Report): ChatTurn[] {
   return list.map((message, index) => readMessage(message, `messages[${index}]`, report));
 }
 
-/** Results count only in the unbroken run of tool messages behind their calls. */
+/** Results count only in the unbroken run of tool messages after their calls. */
 export function chatExchanges(turns: readonly ChatTurn[]): ToolExchange[] {
   const exchanges: ToolExchange[] = [];
   let calls: readonly ChatCall[] = [];

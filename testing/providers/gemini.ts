@@ -5,8 +5,8 @@ import { judgeRequest, type Report, type Violation } from './violation.ts';
 const CALL_ID = /^[a-zA-Z0-9]{1,64}$/;
 
 /**
- * Gemini's turn rules. On its wire an assistant message is one model turn and a tool message one turn of function
- * responses, which are matched with the calls by their number.
+ * The turn rules of Gemini. In its wire format an assistant message is one model turn, and a tool message is one turn
+ * of function responses, which are matched with the calls by their number.
  */
 export function validateGemini(messages: readonly unknown[]): Violation[] {
   return judgeRequest(messages, (list, report) => {

@@ -1,20 +1,20 @@
-/** What the first bytes of an image say about it. */
+/** Format and size of an image, from its first bytes. */
 export interface ImageHeader {
   readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
   readonly width: number;
   readonly height: number;
 }
 
-/** Strict: providers refuse line breaks, the URL alphabet and missing padding, which `Buffer` would let pass. */
+/** Strict: providers refuse line breaks, the URL alphabet and missing padding, which `Buffer` would accept. */
 export function isBase64(text: string): boolean {
   if (text.length === 0 || text.length % 4 !== 0) return false;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   return !/[^A-Za-z0-9+/]/.test(text.slice(0, text.length - padding));
 }
 
-/** Undefined when the bytes are no PNG, JPEG, GIF or WebP, or end before they tell their size. */
+/** @returns `undefined` if the bytes are not a PNG, JPEG, GIF or WebP, or end before the image's size. */
 export function imageDimensions(base64: string): ImageHeader | undefined {
-  // 64 characters are 48 bytes: enough for every format but JPEG, whose size may stand behind a long preview.
+  // 64 characters are 48 bytes: enough for every format except JPEG, whose size may come after a long preview.
   const head = Buffer.from(base64.slice(0, 64), 'base64');
   const header =
     readPng(head) ??
@@ -77,7 +77,8 @@ function readJpeg(bytes: Buffer): ImageHeader | undefined {
       };
     } else {
       const length = bytes.readUInt16BE(at + 2);
-      // Pixel data or the end of the image without a frame before it, or a segment that cannot hold its own length.
+      // Pixel data or the end of the image without a frame before it, or a segment that cannot contain its length
+      // field.
       if (marker === 0xd9 || marker === 0xda || length < 2) return undefined;
       at += 2 + length;
     }
@@ -85,7 +86,7 @@ function readJpeg(bytes: Buffer): ImageHeader | undefined {
   return undefined;
 }
 
-/** SOF0 to SOF15; three codes in that range mean something else. */
+/** SOF0 to SOF15; three codes in that range have another meaning. */
 function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }

@@ -8,7 +8,7 @@ export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-/** Short enough for a message: an id from a broken history can be megabytes long. */
+/** Shortens a text for a message: an id from a broken history can be megabytes long. */
 export function quote(text: string): string {
   return text.length > 80 ? `"${text.slice(0, 80)}…"` : `"${text}"`;
 }
@@ -17,14 +17,14 @@ export function isRecordText(text: string): boolean {
   try {
     return isRecord(JSON.parse(text));
   } catch {
-    // Not JSON at all, or nested deeper than the parser can follow: no provider would read it either.
+    // Not JSON, or nested deeper than the parser supports: no provider could read it either.
     return false;
   }
 }
 
 /**
- * Whether `JSON.stringify(value)` in UTF-8 takes more than `limit` bytes. Walks with its own stack, because
- * `JSON.stringify` runs out of the machine's on deep input, and stops as soon as the answer is known.
+ * Whether `JSON.stringify(value)` in UTF-8 takes more than `limit` bytes. Uses an explicit stack, because
+ * `JSON.stringify` overflows the call stack on deep input, and stops as soon as the answer is known.
  */
 export function exceedsJsonBytes(value: unknown, limit: number): boolean {
   const waiting: unknown[] = [value];

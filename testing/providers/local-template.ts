@@ -4,10 +4,10 @@ import { judgeExchanges, type ToolExchangeWords } from './tool-exchange.ts';
 import { judgeRequest, type Report, type Violation } from './violation.ts';
 
 const { unanswered, orphan, repeated } = CHAT_WORDS;
-/** A template renders ids, it does not compare them over the whole conversation. */
+/** A template renders ids; it does not compare them over the whole conversation. */
 const WORDS: ToolExchangeWords = { unanswered, orphan, repeated };
 
-/** OpenAI's chat shape as the strict chat templates of vLLM and llama.cpp render it. */
+/** OpenAI's chat format as the strict chat templates of vLLM and llama.cpp render it. */
 export function validateLocalTemplate(messages: readonly unknown[]): Violation[] {
   return judgeRequest(messages, (list, report) => {
     const turns = readChatMessages(list, report);
@@ -17,8 +17,8 @@ export function validateLocalTemplate(messages: readonly unknown[]): Violation[]
 }
 
 /**
- * Templates leave messages with tool calls and tool results out of the count. A user who speaks right after a
- * result therefore speaks twice in a row.
+ * Templates do not count messages with tool calls and tool results. So a user message right after a result counts as
+ * a second user message in a row.
  */
 function judgeAlternation(turns: readonly ChatTurn[], report: Report): void {
   let previous = 'assistant';

@@ -1,7 +1,7 @@
 import { judgeChat, judgeToolIds } from './openai-chat.ts';
 import { judgeRequest, type Violation } from './violation.ts';
 
-/** OpenAI's chat shape with Mistral's own tool ids, and no user message until the assistant has read the results. */
+/** OpenAI's chat format with Mistral's tool ids, and no user message before the assistant has read the results. */
 export function validateMistral(messages: readonly unknown[]): Violation[] {
   return judgeRequest(messages, (list, report) => {
     const turns = judgeChat(list, report);

@@ -35,12 +35,12 @@ const PARTS_BY_ROLE: Readonly<Record<ModelTurn['role'], ReadonlySet<unknown>>> =
 
 const MESSAGE_FIELDS = ['role', 'content'];
 
-/** Judges the shape, which every provider behind the SDK shares. What is no message or part is left out. */
+/** Checks the format that all providers of the SDK share. Values that are not messages or parts are left out. */
 export function readModelMessages(list: readonly unknown[], report: Report): ModelTurn[] {
   return list.flatMap((message, index) => readMessage(message, `messages[${index}]`, report));
 }
 
-/** One value of what a provider asked us to send back with a part: `providerOptions.<provider>.<name>`. */
+/** One value that a provider asked us to send back with a part: `providerOptions.<provider>.<name>`. */
 export function providerOption(options: JsonRecord, provider: string, name: string): unknown {
   const values = options[provider];
   return isRecord(values) ? values[name] : undefined;
@@ -98,7 +98,7 @@ function readPart(part: JsonRecord, at: string, report: Report): ModelPart[] {
   return [];
 }
 
-/** A field the SDK does not know is dropped without a word: what we meant by it would never arrive. */
+/** The SDK silently drops unknown fields, so their content would never arrive. */
 function judgeFields(record: JsonRecord, known: readonly string[], at: string, report: Report): void {
   for (const key of Object.keys(record)) {
     if (key === 'providerOptions') {

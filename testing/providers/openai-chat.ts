@@ -24,7 +24,7 @@ export function validateOpenAiChat(messages: readonly unknown[]): Violation[] {
   });
 }
 
-/** Everything OpenAI's API and its stricter relatives have in common: all but the form of tool ids. */
+/** All rules that OpenAI's API shares with its stricter variants: everything except the format of tool ids. */
 export function judgeChat(list: readonly unknown[], report: Report): ChatTurn[] {
   const turns = readChatMessages(list, report);
   judgeOrder(turns, report);
@@ -54,7 +54,7 @@ function judgeOrder(turns: readonly ChatTurn[], report: Report): void {
   }
   let previous: string | undefined;
   for (const { role, calls, at } of turns) {
-    // A message with calls is followed by results, so it never stands beside the next message of its role.
+    // A message with calls is followed by results, so it is never adjacent to the next message of its role.
     const speaker = role === 'user' || (role === 'assistant' && calls.length === 0) ? role : undefined;
     if (speaker !== undefined && speaker === previous) {
       report('roles-not-alternating', at, `two messages of the ${speaker} in a row`);

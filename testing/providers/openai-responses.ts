@@ -4,7 +4,10 @@ import { judgeRequest, type Report, type Violation } from './violation.ts';
 
 const MAX_CALL_ID = 64;
 
-/** OpenAI's Responses API. Its wire is a flat list of items: an output may come any time after its call. */
+/**
+ * The rules of OpenAI's Responses API. Its wire format is a flat list of items: an output may come at any point after
+ * its call.
+ */
 export function validateOpenAiResponses(messages: readonly unknown[]): Violation[] {
   return judgeRequest(messages, (list, report) => {
     const turns = readModelMessages(list, report);

@@ -6,22 +6,22 @@ export interface ToolRef {
   readonly at: string;
 }
 
-/** The calls of one turn, and the results found in the place where the provider looks for their answers. */
+/** The calls of one turn, and the results found where the provider looks for them. */
 export interface ToolExchange {
   readonly calls: readonly ToolRef[];
   readonly results: readonly ToolRef[];
 }
 
-/** How one provider names each broken promise. */
+/** The provider's names for each broken rule. */
 export interface ToolExchangeWords {
   readonly unanswered: string;
   readonly orphan: string;
   readonly repeated: string;
-  /** Left out where the provider takes an id twice in one request. */
+  /** Unset if the provider accepts the same id twice in a request. */
   readonly reused?: string;
 }
 
-/** For providers that look for results in the message right after the calls, and nowhere else. */
+/** For providers that accept results only in the message right after the calls. */
 export function adjacentExchanges(turns: readonly ToolExchange[]): ToolExchange[] {
   const exchanges: ToolExchange[] = [];
   for (let next = 0; next <= turns.length; next += 1) {
@@ -32,7 +32,7 @@ export function adjacentExchanges(turns: readonly ToolExchange[]): ToolExchange[
   return exchanges;
 }
 
-/** Every call has exactly one result, every result a call, and no id stands for two calls. */
+/** Checks that every call has exactly one result, every result a call, and that no id is used for two calls. */
 export function judgeExchanges(
   exchanges: readonly ToolExchange[],
   words: ToolExchangeWords,

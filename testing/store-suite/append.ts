@@ -24,8 +24,8 @@ import type { StoreCase } from './store-case.ts';
 
 export const appendCases: readonly StoreCase[] = [
   {
-    name: 'what was appended is read back word for word, in order',
-    promise: 'P1: an acknowledged append is there as it was said',
+    name: 'appended entries are read back unchanged and in order',
+    promise: 'P1: an acknowledged append is stored unchanged',
     area: 'append',
     async run({ store }) {
       const id = await session(store);
@@ -47,7 +47,7 @@ export const appendCases: readonly StoreCase[] = [
       for (const entry of given) await store.append(id, [entry]);
       const entries = await readEntries(store, id);
       assert.deepEqual(entries.map(bodyOf), given);
-      // Key order is part of the bytes, and callers read their own objects back.
+      // The order of keys is part of the bytes, and callers read back their own objects.
       assert.deepEqual(
         entries.map((entry) => JSON.stringify(bodyOf(entry))),
         given.map((entry) => JSON.stringify(entry)),
@@ -55,7 +55,7 @@ export const appendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an acknowledged append survives closing and opening again',
+    name: 'an acknowledged append survives closing and reopening the store',
     promise: 'P1: acknowledged is durable',
     area: 'append',
     async run({ store, reopen }) {
@@ -71,7 +71,7 @@ export const appendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'entry ids follow the seq, and times are ISO and never run backwards',
+    name: 'entry ids follow from the seq, and times are ISO and never go backwards',
     promise: 'I-2: the same history has the same ids on every store',
     area: 'append',
     async run({ store }) {
@@ -88,8 +88,8 @@ export const appendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'every entry hangs under the leaf it was appended to',
-    promise: 'P5: a conversation is one chain unless somebody branches it',
+    name: 'the parent of every entry is the leaf at the time of the append',
+    promise: 'P5: a conversation is a single chain unless a caller branches it',
     area: 'append',
     async run({ store }) {
       const id = await session(store);
@@ -129,8 +129,8 @@ export const appendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'every receipt of concurrent appends names the place of its own entries',
-    promise: 'P1: what was acknowledged under a seq is what stands there',
+    name: 'every receipt of concurrent appends names the seqs of its entries',
+    promise: 'P1: a seq in a receipt leads to the acknowledged entry',
     area: 'append',
     async run({ store }) {
       const id = await session(store);
@@ -150,7 +150,7 @@ export const appendCases: readonly StoreCase[] = [
   },
   {
     name: 'concurrent appends to many sessions do not mix',
-    promise: 'P1, P8: a session holds its own entries and all of them',
+    promise: 'P1, P8: a session has all of its entries and no others',
     area: 'append',
     async run({ store, reopen }) {
       const ids = await Promise.all(range(1, 12).map((i) => session(store, [], `agent:main:direct:p${i}`)));
@@ -174,7 +174,7 @@ export const appendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a refused append takes nothing acknowledged with it',
+    name: 'a refused append does not affect acknowledged entries',
     promise: 'P1, P2: outcomes are per append',
     area: 'append',
     async run({ store, reopen }) {
@@ -195,7 +195,7 @@ export const appendCases: readonly StoreCase[] = [
   },
   {
     name: 'the entries of a big append are consecutive and complete',
-    promise: 'P1: an append is one thing',
+    promise: 'P1: an append is atomic',
     area: 'append',
     async run({ store, reopen }) {
       const id = await session(store, ['before']);
@@ -210,19 +210,19 @@ export const appendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a caller who changes an entry after the call changes nothing stored',
+    name: 'changing an entry object after the call does not change the stored entry',
     promise: 'P3: nothing rewrites history',
     area: 'append',
     async run({ store }) {
       const { id } = await store.create({ key: KEY });
-      const message = { role: 'user', content: 'as said' };
+      const message = { role: 'user', content: 'original' };
       const { firstSeq } = await store.append(id, [{ type: 'message', message }]);
       message.content = 'changed after the answer';
       const read = await entryAt(store, id, firstSeq);
-      assert.equal(textOf(read), 'as said');
-      // A store may hand out frozen entries; then this does nothing, which is the point.
+      assert.equal(textOf(read), 'original');
+      // A store may return frozen entries; then this does nothing, as intended.
       Reflect.set(read['message'] as object, 'content', 'changed in the answer');
-      assert.equal(textOf(await entryAt(store, id, firstSeq)), 'as said');
+      assert.equal(textOf(await entryAt(store, id, firstSeq)), 'original');
     },
   },
 ];

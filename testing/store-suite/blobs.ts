@@ -8,7 +8,7 @@ import { DEFAULT_RECORD_LIMITS } from '../../src/transcript/limits.ts';
 import { beforeAndAfter, bodyOf, KEY, PATIENT, readEntries, refused, session, user } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
-/** Of any length, other for every seed, and never what a compressor or a decoder would leave alone. */
+/** Bytes of any length, different for each seed, that no compressor or decoder leaves unchanged. */
 function bytesOf(length: number, seed: number): Buffer {
   const bytes = Buffer.alloc(length);
   for (let i = 0, x = seed; i < length; i++) {
@@ -39,7 +39,7 @@ function nameOf(bytes: string | Buffer): string {
 export const blobCases: readonly StoreCase[] = [
   {
     name: 'large images and tool texts come back byte for byte',
-    promise: 'P1: what was said is kept, however large',
+    promise: 'P1: content of any size is stored unchanged',
     area: 'blobs',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -55,7 +55,7 @@ export const blobCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a large part leaves a text in its line that every reader can show',
+    name: 'the line of a large part has a text that every reader can show',
     promise: 'P4: other tools open our transcripts',
     area: 'blobs',
     async run({ store }) {
@@ -91,8 +91,8 @@ export const blobCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'parts of up to 64 KiB, and what people said, stay in their line',
-    promise: 'P4: a transcript alone tells the conversation',
+    name: 'parts of up to 64 KiB and messages of people stay in their line',
+    promise: 'P4: the transcript alone contains the conversation',
     area: 'blobs',
     async run({ store }) {
       const id = await session(store);
@@ -130,8 +130,8 @@ export const blobCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an entry too long for a line is refused, although its image would leave it',
-    promise: 'P1: what is kept can be written out as one line again',
+    name: 'an entry too long for a line is refused, even if its image would be stored separately',
+    promise: 'P1: a stored entry can be exported as a single line again',
     area: 'blobs',
     async run({ store }) {
       const id = await session(store);
@@ -141,7 +141,7 @@ export const blobCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a retry with the same key and large parts gets the same seqs, and other parts are another body',
+    name: 'a retry with the same key and large parts gets the same seqs, and different parts are a different body',
     promise: 'P2: a retry is written once',
     area: 'blobs',
     async run({ store, reopen }) {
@@ -159,7 +159,7 @@ export const blobCases: readonly StoreCase[] = [
   },
   {
     name: 'a blob is served only through a session that has it',
-    promise: 'P8: who may read one session has not read another',
+    promise: 'P8: access to a session gives no access to another',
     area: 'blobs',
     async run({ store }) {
       const [id, other] = [await session(store), await session(store, ['a'])];
@@ -173,7 +173,7 @@ export const blobCases: readonly StoreCase[] = [
   },
   {
     name: 'a line names no blob that its session lacks',
-    promise: 'I-18: what a line names is there',
+    promise: 'I-18: every blob that a line names exists',
     area: 'blobs',
     async run({ store }) {
       const [id, other] = [await session(store), await session(store)];
@@ -187,8 +187,8 @@ export const blobCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'delete and restore keep large parts, purge takes them, and no others',
-    promise: 'P3: only purge destroys, and only what it names',
+    name: 'delete and restore keep large parts; purge removes those of its session only',
+    promise: 'P3: only purge destroys data, and only that of its session',
     area: 'blobs',
     async run({ store, reopen }) {
       await store.create({ id: 'burnt', key: KEY });
@@ -214,7 +214,7 @@ async function wholeBodies(store: Store, id: string): Promise<JsonObject[]> {
   return hydrateBlobs(entries, await loadBlobs(store, id, entries)).map(bodyOf);
 }
 
-/** As JSON and as a whole: the order of keys counts, and a failure does not print megabytes. */
+/** Compares as JSON and as a whole: the order of keys counts, and a failure does not print megabytes. */
 function assertSame(found: readonly JsonObject[], given: readonly JsonObject[]): void {
   assert.equal(found.length, given.length);
   for (const [i, entry] of found.entries())

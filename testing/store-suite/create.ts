@@ -32,8 +32,8 @@ const BAD_KEYS = [
 
 export const createCases: readonly StoreCase[] = [
   {
-    name: 'whoever asks for the session of a key at once gets the same one',
-    promise: 'a key stands for one session',
+    name: 'concurrent calls for the session of a key get the same session',
+    promise: 'a key has one active session',
     area: 'lifecycle',
     async run({ store }) {
       const asked = Array.from({ length: 5 }, () => store.create({ key: KEY, activate: true }));
@@ -79,7 +79,7 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'creating the same id under the same key again answers the session that is there',
+    name: 'creating an existing id under the same key returns the existing session',
     promise: 'P2: a create may be retried without harm',
     area: 'lifecycle',
     async run({ store, reopen }) {
@@ -93,8 +93,8 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an id under another key is not handed out again',
-    promise: 'P8: a conversation is reached by its own key only',
+    name: 'an existing id is refused under another key',
+    promise: 'P8: a conversation is reached only by its key',
     area: 'lifecycle',
     async run({ store }) {
       const before = await store.create({ id: 'taken', key: KEY });
@@ -103,7 +103,7 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'ids that differ only in case are not two sessions',
+    name: 'ids that differ only in case are the same session',
     promise: 'P3: on a disk that ignores case they would overwrite each other',
     area: 'lifecycle',
     async run({ store, reopen }) {
@@ -116,8 +116,8 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'generated ids are valid and never the same',
-    promise: 'P3: no new session lands on an old one',
+    name: 'generated ids are valid and unique',
+    promise: 'P3: no new session replaces an old one',
     area: 'lifecycle',
     async run({ store }) {
       const made = await Promise.all(Array.from({ length: 50 }, () => store.create({ key: KEY })));
@@ -127,7 +127,7 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'concurrent creates of one id make one session',
+    name: 'concurrent creates of one id create one session',
     promise: 'P2: a create may be retried without harm',
     area: 'lifecycle',
     async run({ store }) {
@@ -139,7 +139,7 @@ export const createCases: readonly StoreCase[] = [
   },
   {
     name: 'settings given at creation are in the record',
-    promise: 'P9: what was chosen can be seen',
+    promise: 'P9: choices are visible',
     area: 'lifecycle',
     async run({ store, reopen }) {
       const settings = { model: 'some/model', nested: { a: [1, null] } };
@@ -150,7 +150,7 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an id outside the grammar is refused and leaves nothing',
+    name: 'an invalid id is refused and stores nothing',
     promise: 'I-12, P8: no id reaches a path unchecked',
     area: 'input',
     async run({ store }) {
@@ -164,7 +164,7 @@ export const createCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a key outside the grammar is refused and leaves nothing',
+    name: 'an invalid key is refused and stores nothing',
     promise: 'I-1: one conversation, one spelling of its key',
     area: 'input',
     async run({ store }) {
@@ -187,14 +187,14 @@ export const createCases: readonly StoreCase[] = [
       const second = await store.inbox
         .receive({ ...long, sessionKey: 'main:cli:user' })
         .catch((error: unknown) => error);
-      // A store may refuse the short spelling, but not take it for somebody else.
+      // A store may refuse the short spelling, but must not use it for another session.
       if (second instanceof Error) await refused(Promise.reject(second), 'INVALID_KEY');
       else assert.equal((second as typeof first).sessionId, first.sessionId);
     },
   },
   {
-    name: 'what is asked of an unknown session is refused as not found',
-    promise: 'P2: absence has its own name, it is not an empty answer',
+    name: 'calls for an unknown session are refused as not found',
+    promise: 'P2: a missing session is an error of its kind, not an empty answer',
     area: 'input',
     async run({ store }) {
       const id = 'nobody';

@@ -7,7 +7,7 @@ const BOB = 'agent:main:direct:bob';
 export const deleteCases: readonly StoreCase[] = [
   {
     name: 'a deleted session is refused writes and stays readable',
-    promise: 'P3: delete is a tombstone, nothing is destroyed',
+    promise: 'P3: delete writes a tombstone and destroys nothing',
     area: 'lifecycle',
     async run({ store, reopen }) {
       const id = await session(store, ['a', 'b']);
@@ -33,7 +33,7 @@ export const deleteCases: readonly StoreCase[] = [
   },
   {
     name: 'a key of a deleted session has no active session',
-    promise: 'P3, P9: what was deleted does not answer any more',
+    promise: 'P3, P9: a deleted session no longer answers',
     area: 'lifecycle',
     async run({ store, reopen }) {
       const { sessionId: id } = await store.inbox.receive({ sessionKey: BOB, source: 'cli', body: {} });
@@ -49,7 +49,7 @@ export const deleteCases: readonly StoreCase[] = [
   },
   {
     name: 'a message for the key of a deleted session starts a new one',
-    promise: 'P6: what is accepted is accepted for somebody',
+    promise: 'P6: an accepted message always has a session',
     area: 'lifecycle',
     async run({ store }) {
       const old = await session(store);
@@ -63,7 +63,7 @@ export const deleteCases: readonly StoreCase[] = [
   },
   {
     name: 'deleting a session that is not active leaves its key alone',
-    promise: 'P3: delete takes what it names',
+    promise: 'P3: delete affects only the named session',
     area: 'lifecycle',
     async run({ store }) {
       const [old, current] = [await session(store), await session(store)];
@@ -75,7 +75,7 @@ export const deleteCases: readonly StoreCase[] = [
   },
   {
     name: 'messages waiting for a deleted session are cancelled with a reason',
-    promise: 'P6: accepted input runs, or its sender is told why not',
+    promise: 'P6: accepted input runs, or its sender learns why not',
     area: 'lifecycle',
     async run({ store }) {
       const message = { sessionKey: BOB, source: 'cli', body: {} };
@@ -96,7 +96,7 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a restored session goes on where it was',
+    name: 'a restored session continues where it was',
     promise: 'P3, P9: everything has an undo',
     area: 'lifecycle',
     async run({ store, reopen }) {
@@ -135,7 +135,7 @@ export const deleteCases: readonly StoreCase[] = [
   },
   {
     name: 'only a deleted session can be purged',
-    promise: 'P3: only purge destroys, and only what was deleted',
+    promise: 'P3: only purge destroys data, and only of deleted sessions',
     area: 'lifecycle',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -148,8 +148,8 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a purged session is gone for good, and its id stays taken',
-    promise: 'P3: what was destroyed is never mistaken for something new',
+    name: 'a purged session is gone permanently, and its id stays taken',
+    promise: 'P3: a purged session is never mistaken for a new one',
     area: 'lifecycle',
     async run({ store, reopen }) {
       await store.create({ id: 'Burnt', key: KEY });

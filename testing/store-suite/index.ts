@@ -39,7 +39,7 @@ export {
   type StoreUnderTest,
 } from './store-case.ts';
 
-/** What every store promises: `for (const c of storeCases) test(c.name, () => runStoreCase(c, open))`. */
+/** Cases that every store must pass: `for (const c of storeCases) test(c.name, () => runStoreCase(c, open))`. */
 export const storeCases: readonly StoreCase[] = [
   ...createCases,
   ...appendCases,

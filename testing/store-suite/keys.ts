@@ -15,7 +15,7 @@ import type { StoreCase } from './store-case.ts';
 
 export const keyCases: readonly StoreCase[] = [
   {
-    name: 'the same key and body again get the same seqs, and nothing is written twice',
+    name: 'a repeated key and body returns the same seqs, and nothing is written twice',
     promise: 'P1, P2: exactly once per idempotency key',
     area: 'keys',
     async run({ store }) {
@@ -30,7 +30,7 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'retries that overtake each other write once',
+    name: 'concurrent retries write once',
     promise: 'P1, P2: exactly once per idempotency key',
     area: 'keys',
     async run({ store }) {
@@ -41,7 +41,7 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a key is still known after closing and opening again',
+    name: 'a key is still known after closing and reopening the store',
     promise: 'P2: unknown can be retried, also by the next process',
     area: 'keys',
     async run({ store, reopen }) {
@@ -54,7 +54,7 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the same key with another body is refused',
+    name: 'a known key with a different body is refused',
     promise: 'P2: a retry is the same request',
     area: 'keys',
     async run({ store }) {
@@ -67,15 +67,15 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a retry of an append that landed is answered although the leaf has moved',
-    promise: 'P2: the key is looked at before the leaf',
+    name: 'a retry of a successful append is answered even if the leaf has moved',
+    promise: 'P2: the key is checked before the leaf',
     area: 'keys',
     async run({ store }) {
       const id = await session(store, ['a']);
       const { leaf } = await store.get(id);
       const options = { key: 'k', expectedLeaf: leaf };
       const first = await store.append(id, [user('b')], options);
-      // Its own success moved the leaf.
+      // The success of the first call moved the leaf.
       assert.deepEqual(await store.append(id, [user('b')], options), first);
       await store.append(id, [user('c')]);
       assert.deepEqual(await store.append(id, [user('b')], options), first);
@@ -83,7 +83,7 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an activation under a key happens once, whoever has the session key when it is asked for again',
+    name: 'an activation under a key happens once, even if another session has the session key by then',
     promise: 'P2: a retry changes nothing, also in the next process',
     area: 'keys',
     async run({ store, reopen }) {
@@ -97,14 +97,14 @@ export const keyCases: readonly StoreCase[] = [
         assert.equal((await open.activate(KEY, first, { reason: 'undo', key: 'k' })).active, false);
         assert.equal((await open.active(KEY))?.id, second);
         assert.equal((await readAll(open, first)).length, lines);
-        // One of its appends has the same name for it.
+        // An append of the session has the same key.
         await refused(open.append(first, [user('other')], { key: 'k' }), 'KEY_REUSED');
       }
     },
   },
   {
-    name: 'a retry of an append that landed is answered although another holder took over',
-    promise: 'P2, P5: the key is looked at before the epoch',
+    name: 'a retry of a successful append is answered even if another holder took over',
+    promise: 'P2, P5: the key is checked before the epoch',
     area: 'keys',
     async run({ store, reopen }) {
       const id = await session(store, ['a']);
@@ -155,8 +155,8 @@ export const keyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a key with a lone surrogate is refused, because databases would store different ones as one',
-    promise: 'P2: a key stands for one request',
+    name: 'a key with a lone surrogate is refused, because databases would make different keys equal',
+    promise: 'P2: a key identifies one request',
     area: 'keys',
     async run({ store }) {
       const id = await session(store);
@@ -172,7 +172,7 @@ export const keyCases: readonly StoreCase[] = [
   },
   {
     name: 'any text may be a key',
-    promise: 'P2: keys are the caller’s',
+    promise: 'P2: the caller chooses its keys',
     area: 'keys',
     async run({ store, reopen }) {
       const id = await session(store);

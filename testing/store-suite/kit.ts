@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/transcript/json.ts';
 import { patienceMs } from './patience.ts';
 import type { StoreUnderTest } from './store-case.ts';
 
-/** What the cases share: entries to write, ways to read them back, and how a refusal must look. */
+/** Shared by the cases: entries to write, ways to read them back, and the check of a refusal. */
 
 export const KEY = 'agent:main:main';
 const POLL_MS = 3;
@@ -33,7 +33,7 @@ export function compaction(summary: string, firstKeptEntryId: string): NewEntry 
   return { type: 'compaction', summary, firstKeptEntryId, tokensBefore: 1000 };
 }
 
-/** A session of its own for a case, with the given messages in it. */
+/** Creates a session for a case, with the given messages. */
 export async function session(
   store: Store,
   texts: readonly string[] = [],
@@ -44,13 +44,13 @@ export async function session(
   return id;
 }
 
-/** The store as it is, then closed and opened again: what holds must hold both times. */
+/** The open store, then the reopened one: assertions must hold both times. */
 export async function* beforeAndAfter({ store, reopen }: StoreUnderTest): AsyncGenerator<Store> {
   yield store;
   yield await reopen();
 }
 
-/** A refusal is a coded error that wrote nothing (P2); anything else, a hang included, fails the case. */
+/** Expects a refusal: an error with a code that wrote nothing (P2). Anything else, even a hang, fails the case. */
 export async function refused(
   work: Promise<unknown>,
   codes: ErrorCode | readonly ErrorCode[],
@@ -73,7 +73,7 @@ export async function failure(work: Promise<unknown>): Promise<RepriseError> {
   return assert.fail(`expected a refusal, got ${JSON.stringify(answer)}`);
 }
 
-/** Every line of the session, the header first, read in pages. */
+/** Every line of the session, starting with the header, read in pages. */
 export async function readAll(store: Store, id: string, limit = 100): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];
   for (let from = 1, more = true; more; ) {
@@ -81,7 +81,7 @@ export async function readAll(store: Store, id: string, limit = 100): Promise<St
     all.push(...page.entries);
     more = page.hasMore;
     const last = page.entries.at(-1)?.seq;
-    if (more) assert.ok(last !== undefined && last >= from, 'a page with more behind it moves on');
+    if (more) assert.ok(last !== undefined && last >= from, 'a page with more lines after it makes progress');
     from = (last ?? from) + 1;
   }
   return all;
@@ -107,7 +107,7 @@ export async function entryAt(store: Store, id: string, seq: number): Promise<En
   return found.entry;
 }
 
-/** Appends one entry and reads it back as it was stored. */
+/** Appends one entry and reads it back as stored. */
 export async function appendOne(
   store: Store,
   id: string,
@@ -119,7 +119,7 @@ export async function appendOne(
   return entryAt(store, id, firstSeq);
 }
 
-/** What the caller said: the entry without what the store adds. */
+/** The caller's part of an entry, without the fields that the store adds. */
 export function bodyOf(entry: Entry): JsonObject {
   const { id: _id, parentId: _parent, timestamp: _time, seal: _seal, ...body } = entry;
   return body;
@@ -134,15 +134,15 @@ export function seqsOf({ firstSeq, lastSeq }: AppendReceipt): number[] {
   return range(firstSeq, lastSeq);
 }
 
-/** A search that is to find everything has the time for it: what it does when that runs out is asked for elsewhere. */
+/** Options for a search that must be complete; other cases test the time limit. */
 export const PATIENT = { budgetMs: 15_000 } as const;
 
-/** Inclusive. */
+/** Both ends are included. */
 export function range(first: number, last: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 }
 
-/** For what happens soon but not at once: an index that follows, a signal from another thread. */
+/** Waits for a condition that becomes true soon but not at once, such as an index or a signal from another thread. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + patienceMs();
   while (!(await condition())) {
@@ -151,13 +151,13 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** For work that is awaited later: where the case fails before that, a rejection of it is nobody's news. */
+/** Marks work that is awaited later: if the case fails before that, its rejection is not reported. */
 export function meanwhile<T>(work: Promise<T>): Promise<T> {
   work.catch(() => undefined);
   return work;
 }
 
-/** A store that never answers fails its case instead of hanging the run. */
+/** Fails the case if the store never answers, instead of hanging the run. */
 export async function within<T>(work: PromiseLike<T>, what: string): Promise<T> {
   const timer = new AbortController();
   const late = meanwhile(

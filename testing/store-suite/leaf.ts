@@ -16,7 +16,7 @@ import type { StoreCase } from './store-case.ts';
 
 export const leafCases: readonly StoreCase[] = [
   {
-    name: 'turns of the conversation move the leaf, whatever their type',
+    name: 'entries of the conversation move the leaf, whatever their type',
     promise: 'P5: chain entries become the leaf',
     area: 'leaf',
     async run({ store }) {
@@ -43,8 +43,8 @@ export const leafCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'facts about the session do not move the leaf',
-    promise: 'P5: side entries hang at the leaf and never become it',
+    name: 'side entries do not move the leaf',
+    promise: 'P5: side entries are attached to the leaf and never become it',
     area: 'leaf',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -68,8 +68,8 @@ export const leafCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the leaf survives closing and opening again',
-    promise: 'P1: where a conversation stands is part of what is durable',
+    name: 'the leaf survives closing and reopening the store',
+    promise: 'P1: the current position of a conversation is durable',
     area: 'leaf',
     async run({ store, reopen }) {
       const id = await session(store, ['a', 'b', 'c']);
@@ -81,8 +81,8 @@ export const leafCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'moving the leaf makes the next entry hang there, also after opening again',
-    promise: 'P9: one can go back, and what was after it stays',
+    name: 'after a leaf move the next entry is attached there, also after reopening',
+    promise: 'P9: a user can go back, and later entries stay',
     area: 'leaf',
     async run({ store, reopen }) {
       const id = await session(store, ['a', 'b', 'c']);
@@ -104,7 +104,7 @@ export const leafCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a move of the leaf to an entry that is not there is refused',
+    name: 'a leaf move to a missing entry is refused',
     promise: 'I-5: every walk to the root ends at a root',
     area: 'leaf',
     async run({ store }) {
@@ -121,7 +121,7 @@ export const leafCases: readonly StoreCase[] = [
   },
   {
     name: 'an append that expects another leaf is refused and writes nothing',
-    promise: 'P5: nobody answers a conversation that has moved on',
+    promise: 'P5: no answer is added to a conversation that has changed',
     area: 'leaf',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -139,7 +139,7 @@ export const leafCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'of many appends that expect the same leaf exactly one lands',
+    name: 'of many appends that expect the same leaf, exactly one succeeds',
     promise: 'P5: two writers never both answer',
     area: 'leaf',
     async run({ store }) {

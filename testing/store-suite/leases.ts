@@ -5,7 +5,7 @@ import type { StoreCase } from './store-case.ts';
 
 export const leaseCases: readonly StoreCase[] = [
   {
-    name: 'every grant has a higher epoch than any before, also after opening again',
+    name: 'every grant has a higher epoch than any before, also after reopening',
     promise: 'P5: one writer, fenced',
     area: 'lease',
     async run({ store, reopen }) {
@@ -26,7 +26,7 @@ export const leaseCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a held session is refused to the next, who is told the holder',
+    name: 'a held session is refused with the name of its holder',
     promise: 'P5: one writer at a time',
     area: 'lease',
     async run({ store }) {
@@ -44,8 +44,8 @@ export const leaseCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'who waits for a lease gets it when it is released',
-    promise: 'P4, P5: one writer at a time, and nobody is stuck',
+    name: 'a waiting caller gets the lease when it is released',
+    promise: 'P4, P5: one writer at a time, and no caller is stuck',
     area: 'lease',
     async run({ store }) {
       const id = await session(store);
@@ -59,7 +59,7 @@ export const leaseCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'of many who ask at once one gets the lease',
+    name: 'of many concurrent callers one gets the lease',
     promise: 'P5: one writer at a time',
     area: 'lease',
     async run({ store }) {
@@ -93,8 +93,8 @@ export const leaseCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'while somebody holds the session, only the holder may move the leaf',
-    promise: 'P5: a running turn’s leaf stays its own',
+    name: 'while a session is held, only the holder may move the leaf',
+    promise: 'P5: only the running turn moves its leaf',
     area: 'lease',
     async run({ store }) {
       const id = await session(store, ['a', 'b']);
@@ -114,7 +114,7 @@ export const leaseCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'facts about a held session may be noted by anyone',
+    name: 'any caller may append side entries to a held session',
     promise: 'P5: side appends never disturb a running turn',
     area: 'lease',
     async run({ store }) {
@@ -134,7 +134,7 @@ export const leaseCases: readonly StoreCase[] = [
   },
   {
     name: 'renewing keeps the lease',
-    promise: 'P5: a holder that shows itself stays the holder',
+    promise: 'P5: a holder that sends heartbeats stays the holder',
     area: 'lease',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -148,8 +148,8 @@ export const leaseCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a lease on a deleted session is lost, and its holder hears of it',
-    promise: 'P5: a runner is fenced by delete',
+    name: 'a lease on a deleted session is lost, and its signal aborts',
+    promise: 'P5: delete fences the runner',
     area: 'lease',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -193,7 +193,7 @@ export const leaseCases: readonly StoreCase[] = [
   },
   {
     name: 'held sessions are listed with their holder',
-    promise: 'P9: who runs what can be seen',
+    promise: 'P9: users can see which process runs a session',
     area: 'lease',
     async run({ store }) {
       const [one, two] = [await session(store), await session(store)];
@@ -213,7 +213,7 @@ export const leaseCases: readonly StoreCase[] = [
   },
   {
     name: 'a lease ends with the block that holds it',
-    promise: 'P4: nothing stays locked by an error on the way',
+    promise: 'P4: an error leaves nothing locked',
     area: 'lease',
     async run({ store }) {
       const id = await session(store);

@@ -6,8 +6,8 @@ import type { StoreCase } from './store-case.ts';
 
 export const lifecycleCases: readonly StoreCase[] = [
   {
-    name: 'a key stands for the session it was switched to',
-    promise: 'P9: switching is what it says',
+    name: 'a key leads to the session it was switched to',
+    promise: 'P9: switching a key takes effect',
     area: 'lifecycle',
     async run({ store, reopen }) {
       const [one, two] = [await session(store), await session(store)];
@@ -60,7 +60,7 @@ export const lifecycleCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a store says what it supports',
+    name: 'a store declares what it supports',
     promise: 'differences between stores are data, not missing methods',
     area: 'lifecycle',
     async run({ store }) {
@@ -98,8 +98,8 @@ export const lifecycleCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'closing waits for what is under way, and every answer it gives is true',
-    promise: 'P1, P2: done is done, also while closing',
+    name: 'closing waits for running calls, and every answer it gives is true',
+    promise: 'P1, P2: an acknowledged write is stored, also while closing',
     area: 'lifecycle',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -116,7 +116,7 @@ export const lifecycleCases: readonly StoreCase[] = [
   },
 ];
 
-/** A watch may end or reject when its store closes; it must not wait for ever. */
+/** A watch may end or reject when its store closes, but it must not wait forever. */
 async function endOf(watched: AsyncIterator<unknown>): Promise<void> {
   const [end] = await Promise.allSettled([watched.next()]);
   if (end.status === 'fulfilled') assert.equal(end.value.done, true);

@@ -4,13 +4,15 @@ import type { JsonObject } from '../../src/transcript/json.ts';
 import { meanwhile, range, refused, session, within } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
-/** A store whose `supports.live` is `none` takes events and tells nobody; the others tell at least this store. */
+/**
+ * With `supports.live` = `none` a store accepts events without emitting them; all others emit at least in this store.
+ */
 const isHeard = ({ supports }: Store): boolean => supports.live !== 'none';
 
 export const liveCases: readonly StoreCase[] = [
   {
-    name: 'a listener hears what is published after it began, in order',
-    promise: 'P9: everyone sees the same conversation, while it happens',
+    name: 'a listener receives events published after it started, in order',
+    promise: 'P9: all clients see the same conversation live',
     area: 'live',
     async run({ store }) {
       const id = await session(store);
@@ -28,8 +30,8 @@ export const liveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'every listener of a session hears its events, and only its own',
-    promise: 'P9: everyone sees the same conversation',
+    name: 'every listener of a session receives the events of that session only',
+    promise: 'P9: all clients see the same conversation',
     area: 'live',
     async run({ store }) {
       const [id, other] = [await session(store), await session(store)];
@@ -46,8 +48,8 @@ export const liveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what is published is not stored',
-    promise: 'P1: the history is what was appended, nothing else',
+    name: 'published events are not stored',
+    promise: 'P1: the history contains appended entries only',
     area: 'live',
     async run({ store, reopen }) {
       const id = await session(store, ['a']);
@@ -62,8 +64,8 @@ export const liveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an event that is too large, or no JSON, is refused, heard or not',
-    promise: 'P4: what is passed on has a bound',
+    name: 'an event that is too large or not JSON is refused, with or without a listener',
+    promise: 'P4: events are bounded in size',
     area: 'live',
     async run({ store }) {
       const id = await session(store);
@@ -84,8 +86,8 @@ export const liveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a slow listener loses the oldest, is told how many, and hears the newest',
-    promise: 'P4: a listener that sleeps costs a bounded amount of memory',
+    name: 'a slow listener loses the oldest events, gets their number, and receives the newest',
+    promise: 'P4: a blocked listener uses a bounded amount of memory',
     area: 'live',
     async run({ store }) {
       const id = await session(store);
@@ -107,7 +109,7 @@ export const liveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a listener ends when its signal aborts or its loop is left',
+    name: 'a listener ends when its signal aborts or its loop ends',
     promise: 'P4: nothing hangs',
     area: 'live',
     async run({ store }) {
@@ -131,7 +133,7 @@ export const liveCases: readonly StoreCase[] = [
 ];
 
 interface Ear extends Disposable {
-  /** The next events have these numbers. */
+  /** Expects the next events to have these numbers. */
   expect(numbers: readonly number[]): Promise<LiveEvent[]>;
   next(): Promise<IteratorResult<LiveEvent>>;
 }

@@ -4,12 +4,12 @@ import { copyAll, RUN, sameStores } from './copy/transfer-kit.ts';
 import { beforeAndAfter, refused, user } from './kit.ts';
 import type { StoreCase } from './store-case.ts';
 
-/** Text that does not get smaller: what can be packed hides how long it is. */
+/** Text that does not compress, because compression would hide its length. */
 function longText(chars: number, seed: number): string {
   let state = seed;
   return Array.from({ length: chars }, () => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    // Three bytes each, and no letter that differs from another only in case.
+    // Characters of three bytes each, without upper and lower case.
     return String.fromCharCode(0x4e00 + ((state >>> 8) % 0x5000));
   }).join('');
 }
@@ -28,8 +28,8 @@ const inbound = (n: number): Inbound => ({
 
 export const longNameCases: readonly StoreCase[] = [
   {
-    name: 'a name may be as long as the limits say, whatever script it is in',
-    promise: 'I-16: what one store takes every store takes',
+    name: 'a name may be as long as the limit, in any script',
+    promise: 'I-16: all stores accept the same input',
     area: 'input',
     async run({ store, reopen, another }) {
       const { id } = await store.create({ key: PEER_KEY, parentId: PARENT, activate: true });
@@ -57,8 +57,8 @@ export const longNameCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the name of a group has an end',
-    promise: 'I-16: what one store refuses every store refuses',
+    name: 'the length of a group name is limited',
+    promise: 'I-16: all stores refuse the same input',
     area: 'input',
     async run({ store }) {
       const send = (name: string): Promise<unknown> =>

@@ -7,7 +7,7 @@ const LIMITS = [1, 2, 3, 7, 10, 11, 100];
 
 export const readCases: readonly StoreCase[] = [
   {
-    name: 'reading forwards in pages of any size gives every line once',
+    name: 'reading forward in pages of any size returns every line once',
     promise: 'P3: the whole history can be read',
     area: 'read',
     async run({ store }) {
@@ -37,7 +37,7 @@ export const readCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'reading backwards in pages of any size gives every line once, the last one first',
+    name: 'reading backward in pages of any size returns every line once, the last one first',
     promise: 'P3: the whole history can be read',
     area: 'read',
     async run({ store }) {
@@ -66,8 +66,8 @@ export const readCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'reading from beyond the end gives an empty page that says where the end is',
-    promise: 'P3: a reader that is up to date learns so',
+    name: 'reading after the end returns an empty page with the last seq',
+    promise: 'P3: a reader can see that it is up to date',
     area: 'read',
     async run({ store }) {
       const id = await session(store, ['a', 'b']);
@@ -81,7 +81,7 @@ export const readCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a session of only a header reads as its header',
+    name: 'a session with only a header is read as its header',
     promise: 'P3: the whole history can be read',
     area: 'read',
     async run({ store }) {
@@ -97,8 +97,8 @@ export const readCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an acknowledged append can be read at once',
-    promise: 'P1: what is acknowledged is there',
+    name: 'an acknowledged append can be read immediately',
+    promise: 'P1: acknowledged entries are stored',
     area: 'read',
     async run({ store }) {
       const id = await session(store);

@@ -7,8 +7,8 @@ import type { StoreCase } from './store-case.ts';
 
 export const refusalCases: readonly StoreCase[] = [
   {
-    name: 'one bad entry refuses the whole append, and nothing of it is written',
-    promise: 'P2: an append is done or definitely not done',
+    name: 'one invalid entry refuses the whole append, and nothing of it is written',
+    promise: 'P2: an append is done, or certainly not',
     area: 'append',
     async run({ store, reopen }) {
       const id = await session(store, ['before']);
@@ -24,8 +24,8 @@ export const refusalCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an entry over the size limit is refused by the name of the limit',
-    promise: 'P2: an append is done or definitely not done',
+    name: 'an entry over the size limit is refused with the name of the limit',
+    promise: 'P2: an append is done, or certainly not',
     area: 'input',
     async run({ store }) {
       const id = await session(store, ['before']);
@@ -35,8 +35,8 @@ export const refusalCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what JSON would change silently is refused',
-    promise: 'P1: the line says what the caller said',
+    name: 'values that JSON would change silently are refused',
+    promise: 'P1: the line contains what the caller passed',
     area: 'input',
     async run({ store }) {
       const id = await session(store, ['before']);
@@ -53,13 +53,13 @@ export const refusalCases: readonly StoreCase[] = [
         [cycle, 'LIMIT_EXCEEDED'],
       ];
       for (const [data, code] of cases) await refusesAll(store, id, { type: 'custom', data }, code);
-      // The store is as usable as before.
+      // The store works as before.
       assert.equal((await store.append(id, [user('after')])).firstSeq, 3);
     },
   },
   {
-    name: 'an append of nothing is refused',
-    promise: 'P2: a receipt names at least one line',
+    name: 'an empty append is refused',
+    promise: 'P2: a receipt covers at least one line',
     area: 'input',
     async run({ store }) {
       const id = await session(store, ['before']);
@@ -69,8 +69,8 @@ export const refusalCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an entry that brings its own id, or no type, is refused',
-    promise: 'I-2: ids are the store’s, so that they are unique and equal everywhere',
+    name: 'an entry with an id or without a type is refused',
+    promise: 'I-2: the store assigns ids, so that they are unique and the same on every store',
     area: 'input',
     async run({ store }) {
       const id = await session(store, ['before']);
@@ -84,8 +84,8 @@ export const refusalCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a key spent on a refused append is not spent',
-    promise: 'P2: not done means not done, so the same key may do it',
+    name: 'a key of a refused append can be used again',
+    promise: 'P2: a refused append did not happen, so its key is free',
     area: 'keys',
     async run({ store }) {
       const id = await session(store, ['before']);
@@ -111,7 +111,7 @@ async function refusesAll(
   return error;
 }
 
-/** A move of the leaf to an entry that is not there. */
+/** A leaf move to a missing entry. */
 function leafless(): NewEntry {
   return { type: 'custom', customType: 'reprise.leaf', parentId: 'no-such-entry' };
 }

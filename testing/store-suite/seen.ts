@@ -14,8 +14,8 @@ const changesOf = (store: Store): readonly Change[] => [
 
 export const seenCases: readonly StoreCase[] = [
   {
-    name: 'a change is made to what was seen, and refused where that has changed since',
-    promise: 'P2: a change is done or definitely not done',
+    name: 'a change with a precondition succeeds, or is refused if the session has changed',
+    promise: 'P2: a change is done, or certainly not',
     area: 'lifecycle',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -37,8 +37,8 @@ export const seenCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'of those who have seen the same one changes it',
-    promise: 'P2: between the look and the write nobody comes',
+    name: 'of several callers with the same precondition, one succeeds',
+    promise: 'P2: no write comes between the check and the change',
     area: 'lifecycle',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -55,8 +55,8 @@ export const seenCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a session has changed when something was said, and when another took its key',
-    promise: 'P9: what is shown of a session and what is decided by are the same',
+    name: 'a precondition fails after a new entry, and after another session takes the key',
+    promise: 'P9: a decision is based on the state that was shown',
     area: 'lifecycle',
     async run({ store }) {
       const [one, other] = [await session(store), await session(store)];
@@ -73,10 +73,10 @@ export const seenCases: readonly StoreCase[] = [
   },
   {
     name: 'a title and settings are one change, and a title alone is one line',
-    promise: 'P2: all of a patch or nothing',
+    promise: 'P2: a patch is atomic',
     area: 'lifecycle',
     async run({ store, reopen }) {
-      const id = await session(store, ['what was said first']);
+      const id = await session(store, ['the first message']);
       const before = await store.get(id);
       const both = await store.patch(id, { model: 'm' }, { title: 'A name' });
       assert.deepEqual([both.title, both.settings], ['A name', { model: 'm' }]);

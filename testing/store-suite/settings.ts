@@ -6,8 +6,8 @@ import type { StoreCase } from './store-case.ts';
 
 export const settingsCases: readonly StoreCase[] = [
   {
-    name: 'settings are merged, and null takes one back',
-    promise: 'P9: what was chosen can be seen and undone',
+    name: 'settings are merged, and null removes one',
+    promise: 'P9: choices are visible and can be undone',
     area: 'lifecycle',
     async run({ store, reopen }) {
       const id = await session(store, ['a']);
@@ -21,14 +21,14 @@ export const settingsCases: readonly StoreCase[] = [
         thinking: 'high',
         nested: { list: [1, null] },
       });
-      // One level deep: what is under a name is replaced, not merged.
+      // Settings are merged one level deep: a nested value is replaced, not merged.
       const settings = { thinking: 'high', nested: { other: true } };
       assert.deepEqual((await store.patch(id, { nested: { other: true } })).settings, settings);
       assert.deepEqual((await (await reopen()).get(id)).settings, settings);
     },
   },
   {
-    name: 'a patch is a line of the history that does not move the leaf',
+    name: 'a patch is a line in the history and does not move the leaf',
     promise: 'P3: the transcript alone can rebuild the record',
     area: 'lifecycle',
     async run({ store }) {
@@ -58,7 +58,7 @@ export const settingsCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'settings called like parts of an object are data',
+    name: 'settings named like object properties are data',
     promise: 'P8: no input changes a prototype',
     area: 'lifecycle',
     async run({ store, reopen }) {
@@ -77,8 +77,8 @@ export const settingsCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'settings cannot change what is the store’s',
-    promise: 'P8: owner, seq and epoch are not for callers',
+    name: 'settings cannot change fields of the store',
+    promise: 'P8: callers cannot set owner, seq or epoch',
     area: 'lifecycle',
     async run({ store }) {
       const id = await session(store, ['the title']);
@@ -92,7 +92,7 @@ export const settingsCases: readonly StoreCase[] = [
         epoch: 99,
         title: 'x',
       };
-      // They may be kept as data or refused; the record stays what it is.
+      // The store may store them as data or refuse them; the record does not change.
       const [result] = await Promise.allSettled([
         store.patch(id, { ...forged, createdAt: 'x', active: true }),
       ]);
@@ -104,7 +104,7 @@ export const settingsCases: readonly StoreCase[] = [
   },
   {
     name: 'settings that cannot be stored are refused',
-    promise: 'P2: a patch is done or definitely not done',
+    promise: 'P2: a patch is done, or certainly not',
     area: 'input',
     async run({ store }) {
       const id = await session(store, ['a']);

@@ -20,10 +20,10 @@ export type StoreArea =
   | 'transfer'
   | 'input';
 
-/** One thing a user may rely on, whatever store is behind it. Needs no test runner: `run` rejects where it fails. */
+/** One promise that users may rely on with every store. Needs no test runner: `run` rejects if it is broken. */
 export interface StoreCase {
   readonly name: string;
-  /** The promise it keeps, e.g. "P1: an acknowledged append is never lost". */
+  /** The promise, for example "P1: an acknowledged append is never lost". */
   readonly promise: string;
   readonly area: StoreArea;
   run(t: CaseStores): Promise<void>;
@@ -31,22 +31,22 @@ export interface StoreCase {
 
 export interface StoreUnderTest {
   readonly store: Store;
-  /** Closes and opens the same data again; stores that keep nothing answer the same store. */
+  /** Closes and reopens the same data; stores that save nothing return the same store. */
   reopen(): Promise<Store>;
 }
 
-/** What a case works with. */
+/** The stores that a case works with. */
 export interface CaseStores extends StoreUnderTest {
-  /** One more empty store of the same kind. */
+  /** Opens another empty store of the same kind. */
   another(): Promise<Store>;
 }
 
 export interface StoreCaseOptions {
-  /** How long a case waits for an answer that does not come before it fails; a minute by default. */
+  /** How long a case waits for an answer before it fails; a minute by default. */
   readonly patienceMs?: number;
 }
 
-/** Opens, runs, and closes whatever the case left open. Every case starts from an empty store. */
+/** Opens a store, runs the case, and closes everything the case left open. Every case starts with an empty store. */
 export async function runStoreCase(
   storeCase: StoreCase,
   open: () => Promise<StoreUnderTest>,

@@ -20,8 +20,8 @@ import type { StoreCase } from './store-case.ts';
 
 export const tailCases: readonly StoreCase[] = [
   {
-    name: 'the tail of a session without compaction is all of it',
-    promise: 'P4: the context holds everything that was said',
+    name: 'the tail of a session without compaction is the whole session',
+    promise: 'P4: the context contains the whole conversation',
     area: 'read',
     async run({ store }) {
       const id = await session(store);
@@ -33,8 +33,8 @@ export const tailCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a tail can be cut to its newest entries, and to some kinds of them',
-    promise: 'P7: a look costs what it needs',
+    name: 'a tail can be limited to its newest entries and to some kinds',
+    promise: 'P7: a read costs only what it returns',
     area: 'read',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -73,8 +73,8 @@ export const tailCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'after a compaction the tail holds what it kept and all that came after',
-    promise: 'I-6, P4: every entry is summarised or kept',
+    name: 'after a compaction the tail has the kept entries and everything after it',
+    promise: 'I-6, P4: every entry is summarized or kept',
     area: 'read',
     async run({ store, reopen }) {
       for (const k of [0, 1, 5, 9]) {
@@ -92,7 +92,7 @@ export const tailCases: readonly StoreCase[] = [
   },
   {
     name: 'after several compactions the last one decides',
-    promise: 'I-6, P4: every entry is summarised or kept',
+    promise: 'I-6, P4: every entry is summarized or kept',
     area: 'read',
     async run({ store, reopen }) {
       const id = await session(store, range(1, 6).map(String));
@@ -106,8 +106,8 @@ export const tailCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a compaction that keeps nothing leaves its summary and what follows',
-    promise: 'I-6: every entry is summarised or kept',
+    name: 'a compaction that keeps nothing leaves its summary and later entries',
+    promise: 'I-6: every entry is summarized or kept',
     area: 'read',
     async run({ store }) {
       const id = await session(store, ['a', 'b']);
@@ -119,7 +119,7 @@ export const tailCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'taking back a compaction brings the old context back into the tail',
+    name: 'undoing a compaction restores the old context in the tail',
     promise: 'P3, P9: compaction destroys nothing and can be undone',
     area: 'read',
     async run({ store, reopen }) {
@@ -141,7 +141,7 @@ export const tailCases: readonly StoreCase[] = [
   },
 ];
 
-/** What a model would see must be the same from the tail as from the whole history. */
+/** The model must see the same with the tail as with the whole history. */
 async function assertSameContext(store: Store, id: string, contains?: string): Promise<void> {
   const all = await readAll(store, id);
   const page = await store.tail(id);

@@ -5,8 +5,8 @@ import type { StoreCase } from './store-case.ts';
 
 export const watchCases: readonly StoreCase[] = [
   {
-    name: 'a watcher sees what is there and what comes, in order and once',
-    promise: 'P9: everyone sees the same conversation',
+    name: 'a watcher gets existing and new entries, in order and once',
+    promise: 'P9: all clients see the same conversation',
     area: 'watch',
     async run({ store }) {
       const id = await session(store, ['a', 'b', 'c']);
@@ -20,7 +20,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     name: 'a watcher gets the entries as they are stored',
-    promise: 'P1: what is shown is what is kept',
+    promise: 'P1: watchers get what is stored',
     area: 'watch',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -32,7 +32,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     name: 'a watcher starts after the seq it names',
-    promise: 'P9: a reader that was away misses nothing and sees nothing twice',
+    promise: 'P9: a disconnected reader misses nothing and sees nothing twice',
     area: 'watch',
     async run({ store }) {
       const id = await session(store, range(1, 9).map(String));
@@ -45,7 +45,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     name: 'a watcher misses nothing appended before its first read',
-    promise: 'P9: nothing falls between what is there and what comes',
+    promise: 'P9: no entry is lost between existing and new ones',
     area: 'watch',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -60,7 +60,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     name: 'several watchers of one session each see everything',
-    promise: 'P9: everyone sees the same conversation',
+    promise: 'P9: all clients see the same conversation',
     area: 'watch',
     async run({ store }) {
       const [id, other] = [await session(store), await session(store)];
@@ -76,7 +76,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     name: 'a refused append is not shown to a watcher',
-    promise: 'P2: what was not done was never seen',
+    promise: 'P2: a refused append is never visible',
     area: 'watch',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -128,7 +128,7 @@ export const watchCases: readonly StoreCase[] = [
 ];
 
 interface Watcher extends Disposable {
-  /** The next entries have these seqs; a wrong one fails at once, a missing one after the deadline. */
+  /** Expects the next entries to have these seqs: a wrong one fails at once, a missing one after the limit. */
   expect(seqs: readonly number[]): Promise<StoredEntry[]>;
   next(): Promise<IteratorResult<StoredEntry>>;
 }
@@ -142,7 +142,7 @@ function watch(store: Store, id: string, afterSeq: number): Watcher {
       const taken: StoredEntry[] = [];
       for (const seq of seqs) {
         const step = await within(entries.next(), `seq ${seq} on a watch`);
-        assert.ok(step.done !== true, 'a watch goes on until its signal aborts');
+        assert.ok(step.done !== true, 'a watch continues until its signal aborts');
         assert.equal(step.value.seq, seq);
         taken.push(step.value);
       }

@@ -6,7 +6,7 @@ const MAX_BREAKPOINTS = 4;
 const MIN_THINKING_BUDGET = 1024;
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 
-/** Everything the Messages API checks before it starts: the conversation, and the fields around it. */
+/** Everything that the Messages API checks before it starts: the conversation and the other fields. */
 export function judgeAnthropicBody(body: JsonRecord): Violation[] {
   const violations: Violation[] = [];
   const report: Report = (rule, at, message) => {
@@ -82,7 +82,7 @@ function judgeThinking({ thinking, max_tokens: max, messages }: JsonRecord, repo
   );
 }
 
-/** Counts them wherever they stand, and refuses them where they may not. */
+/** Counts cache breakpoints and reports those at forbidden positions. */
 function judgeBreakpoints(body: JsonRecord, report: Report): void {
   let found = 0;
   const waiting: unknown[] = [body.system, body.tools, body.messages];

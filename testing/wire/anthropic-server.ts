@@ -17,7 +17,7 @@ export interface AnthropicServerOptions {
   readonly apiKey?: string;
   /** Another model is refused with 404. */
   readonly model?: string;
-  /** Refuses thinking that this server did not sign in just these words. */
+  /** Refuses thinking that this server did not sign in exactly these words. */
   readonly ownThinking?: boolean;
 }
 
@@ -27,7 +27,7 @@ function failure(status: number, type: string, message: string): WireFailure {
   return { status, body: { type: 'error', error: { type, message }, request_id: REQUEST_ID } };
 }
 
-/** Refusals as the Messages API words them. */
+/** Refusals in the words of the Messages API. */
 export const ANTHROPIC_FAILURES: Readonly<
   Record<
     | 'tooLong'
@@ -67,7 +67,7 @@ export const ANTHROPIC_FAILURES: Readonly<
   overloaded: failure(529, 'overloaded_error', 'Overloaded'),
 };
 
-/** A Messages API on the loopback interface. */
+/** Starts a Messages API on the loopback interface. */
 export async function openAnthropicServer({
   script = [],
   apiKey,
@@ -115,7 +115,7 @@ function refusal(violations: readonly Violation[]): WireFailure | undefined {
   return failure(400, 'invalid_request_error', `${first.at}: ${first.message}`);
 }
 
-/** "`thinking` or `redacted_thinking` blocks … cannot be modified": what a single request cannot show. */
+/** "`thinking` or `redacted_thinking` blocks … cannot be modified": a rule that a single request cannot show. */
 function judgeSignatures({ messages }: JsonRecord, signed: ReadonlyMap<string, string>): Violation[] {
   const violations: Violation[] = [];
   for (const [i, message] of (Array.isArray(messages) ? messages : []).entries()) {

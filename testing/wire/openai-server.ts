@@ -7,13 +7,13 @@ import { openWireServer, type WireProtocol, type WireServer, type WireStep } fro
 
 export interface OpenAiServerOptions {
   readonly script?: readonly WireStep[];
-  /** Another key is refused with 401. Unset: none is needed, as with local servers. */
+  /** Another key is refused with 401. Unset: no key is needed, as with local servers. */
   readonly apiKey?: string;
   /** Another model is refused with 404. */
   readonly model?: string;
-  /** The rules of the server behind the format, e.g. `validateLocalTemplate`. */
+  /** Rules of the server that speaks the format, for example `validateLocalTemplate`. */
   readonly validate?: (messages: readonly unknown[]) => Violation[];
-  /** Refuses `max_tokens`, as models that reason do. */
+  /** Refuses `max_tokens`, as reasoning models do. */
   readonly reasoning?: boolean;
 }
 
@@ -25,7 +25,7 @@ function failure(status: number, kind: string, message: string): WireFailure {
   return { status, body: { error: { message, type, param: null, code } } };
 }
 
-/** Refusals as OpenAI and its relatives word them. */
+/** Refusals in the words of OpenAI and compatible servers. */
 export const OPENAI_FAILURES: Readonly<
   Record<
     | 'tooLong'
@@ -106,7 +106,7 @@ export const OPENAI_FAILURES: Readonly<
   badGateway: { status: 502, body: '<html><head><title>502 Bad Gateway</title></head></html>' },
 };
 
-/** A chat completions API on the loopback interface. */
+/** Starts a chat completions API on the loopback interface. */
 export async function openOpenAiServer({
   script = [],
   apiKey,

@@ -21,7 +21,7 @@ export function openAiEvent(data: JsonRecord): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** An answer as chat completions stream it. Thinking travels as servers of open models send it, unsigned. */
+/** An answer as chat completions stream it. Thinking is sent unsigned, as servers of open models do. */
 export function openAiEvents(answer: WireAnswer, body: JsonRecord): string[] {
   const chunk = (choices: readonly JsonRecord[], more: JsonRecord = {}): string =>
     openAiEvent({

@@ -1,9 +1,9 @@
 import type { JsonRecord } from '../providers/json.ts';
 
-/** What a provider's server is to answer, in no provider's words. */
+/** The answer that a provider's server should give, independent of the provider's format. */
 export interface WireAnswer {
   readonly blocks: readonly WireBlock[];
-  /** Unset: `tools` where there is a call, else `stop`. */
+  /** Unset: `tools` if there is a call, else `stop`. */
   readonly stop?: WireStop;
   readonly usage?: WireUsage;
   readonly delivery?: WireDelivery;
@@ -13,7 +13,7 @@ export type WireBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted'; readonly data: string }
-  /** Arguments given as text are sent as they are, be they JSON or not. */
+  /** Arguments given as text are sent unchanged, whether or not they are JSON. */
   | {
       readonly type: 'call';
       readonly id: string;
@@ -31,26 +31,26 @@ export interface WireUsage {
   readonly reasoning?: number;
 }
 
-/** How the bytes travel. */
+/** How the bytes are sent. */
 export interface WireDelivery {
   /** One write per event, or one per byte. */
   readonly split?: 'events' | 'bytes';
   /**
-   * An end after so many events: the socket breaks, the response is closed as if it were complete, nothing comes any
-   * more, or the provider reports an error inside the stream.
+   * Ends after this many events: the socket breaks, the response closes as if it were complete, nothing more arrives,
+   * or the provider reports an error in the stream.
    */
   readonly end?: { readonly after: number; readonly how: 'cut' | 'close' | 'stall' | 'error' };
 }
 
-/** A response that is no answer. */
+/** A response with an error status. */
 export interface WireFailure {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a string as it is. */
+  /** An object is sent as JSON, a string unchanged. */
   readonly body: JsonRecord | string;
 }
 
-/** The connection itself fails: reset without a byte, or accepted and never answered. */
+/** The connection itself fails: it is reset without a byte, or accepted and never answered. */
 export interface WireBreak {
   readonly connection: 'reset' | 'stall';
 }
@@ -59,7 +59,7 @@ export type WireReply = WireAnswer | WireFailure | WireBreak;
 
 export const DEFAULT_WIRE_USAGE: WireUsage = { input: 25, output: 15 };
 
-/** Cuts as providers do, between characters. */
+/** Cuts a text as providers do, between characters. */
 export function pieces(text: string, size = 6): string[] {
   const characters = [...text];
   const cut: string[] = [];

@@ -10,36 +10,39 @@ export interface WireRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: JsonRecord;
-  /** Resolves when the connection of this request is gone, whoever ended it. */
+  /** Resolves when the connection of this request has ended, on either side. */
   readonly closed: Promise<void>;
 }
 
 export type WireStep = WireReply | ((request: WireRequest) => WireReply | Promise<WireReply>);
 
 export interface WireServer extends AsyncDisposable {
-  /** What a client takes as its base URL. */
+  /** The base URL for a client. */
   readonly url: string;
   /** Every request that reached the script, in order; those refused for breaking a rule are in `refused`. */
   readonly requests: readonly WireRequest[];
   readonly refused: readonly WireFailure[];
-  /** Steps nobody has asked for yet. */
+  /** Number of steps that no request has used yet. */
   readonly waiting: number;
   push(...steps: readonly WireStep[]): void;
 }
 
-/** What makes a server a certain provider's. */
+/** The parts that make a server behave like a certain provider. */
 export interface WireProtocol {
   readonly path: string;
-  /** A refusal with the provider's own body, or undefined for a request it would take. */
+  /** A refusal in the provider's format, or `undefined` for a request that the provider would accept. */
   judge(request: WireRequest): WireFailure | undefined;
-  /** The events of an answer, each with the bytes that end it. */
+  /** The events of an answer, each with its terminating bytes. */
   events(answer: WireAnswer, request: WireRequest): string[];
   errorEvent(): string;
   failure(status: number, kind: string, message: string): WireFailure;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A server on the loopback interface that plays its steps, one per request, and refuses what the provider would. */
+/**
+ * Starts a server on the loopback interface that plays its steps, one per request, and refuses what the provider
+ * would.
+ */
 export async function openWireServer(
   protocol: WireProtocol,
   script: readonly WireStep[] = [],
@@ -67,7 +70,7 @@ export async function openWireServer(
 
   const server = createServer((incoming, response) => {
     answer(incoming, response).catch((error: unknown) => {
-      // A client that has gone is part of the plot; anything else must not look like an answer.
+      // A disconnected client is part of the test; any other error must not look like an answer.
       response.destroy(error instanceof Error ? error : undefined);
     });
   });
@@ -102,7 +105,7 @@ async function readRequest(incoming: IncomingMessage, response: ServerResponse):
   try {
     body = JSON.parse(Buffer.concat(chunks).toString());
   } catch {
-    // Not JSON: an empty body breaks every rule there is, and that is what the client is told.
+    // Not JSON: an empty body breaks the rules, and the client gets that refusal.
   }
   const closed = new Promise<void>((resolve) => response.once('close', resolve));
   return { path: incoming.url ?? '', headers, body: isRecord(body) ? body : {}, closed };
@@ -130,7 +133,7 @@ async function play(
   response.flushHeaders();
   for (const chunk of chunksOf(sent, split)) {
     if (response.destroyed) return;
-    // Each write is a chunk of its own on the wire, and the client meets it as one.
+    // Each write is a separate chunk on the wire, and the client receives it as one.
     await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
     await nextTick();
   }

@@ -59,7 +59,7 @@ export function otherSession(id: string, named: string): VerifyFinding {
 
 /** A file without a session that copies the transcript of another session; nothing is lost. */
 export function strayCopy(name: string, named: string): VerifyFinding {
-  return finding(name, 'stray-copy', `a copy of the transcript of ${named}, which is no session of its own`);
+  return finding(name, 'stray-copy', `a copy of the transcript of ${named}; no session has this name`);
 }
 
 /** The lost lines that a repair of a cut transcript has recorded. */

@@ -3,35 +3,34 @@ import type * as port from '../../../src/store/port/store.ts';
 import type { PlainStore } from '../plain-store/plain-store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 
-const ONE_RESET = 'messages that saw the same session expire end it once';
-const CARRIED = 'a reset carries the settings over, but for those it forgets';
-const LINKED = 'a reset links both sessions, and its reason is kept';
-const UNDONE = 'a reset that cannot be done leaves everything as it was';
-const MADE = 'a message says what the session it makes is like';
-const REFUSES_NEW = 'a full queue refuses the newest, which leaves nothing';
-const DROPS_OLD = 'a full queue drops the oldest, whose sender can see why';
-const SUMMARISED = 'what a full queue drops to be summarised stands in the next that waits';
-const CAP_OF_ONE = 'with a cap of one the newest carries all that were before it';
+const ONE_RESET = 'messages that see the same session expire reset it once';
+const CARRIED = 'a reset carries all settings over except those it forgets';
+const LINKED = 'a reset links both sessions and records its reason';
+const UNDONE = 'a refused reset changes nothing';
+const MADE = 'a message can set the settings of the session it creates';
+const REFUSES_NEW = 'a full queue refuses the newest message and stores nothing of it';
+const DROPS_OLD = 'a full queue drops the oldest message, and its sender can see why';
+const SUMMARISED = 'with summarize, a dropped message is carried by the next waiting one';
+const CAP_OF_ONE = 'with a cap of one, the newest message carries all earlier ones';
 const EXEMPT =
-  'only waiting messages count for the cap: not those of a system, commands, runs or other sessions';
-const COMMANDS = 'a command runs where it was received, and is never taken';
+  'only waiting messages count for the cap: no system messages, commands, running messages or other sessions';
+const COMMANDS = 'a command runs in the process that received it and is never taken by a runner';
 const IDLE = 'a message that asks for an idle session is refused by a busy one';
-const GROUPS = 'a group has at most so many open messages, however many come at once';
-const LONG_NAMES = 'a name may be as long as the limits say, whatever script it is in';
-const GROUP_NAMES = 'the name of a group has an end';
-const KNOWN = 'what a message key got can be asked for';
-const SETTLES = 'a message ends with the append that answers it, or neither happens';
-const RETRIES = 'a retry of an append that landed ends its messages too, and a final state stays';
-const DELIVERS_TO_ITSELF =
-  'an append may deliver to its own session: a step back and the message in its place are one step';
-const DELIVERS = 'what an append delivers to another session is accepted with it, once';
+const GROUPS = 'a group never exceeds its limit of open messages, even with concurrent senders';
+const LONG_NAMES = 'a name may be as long as the limit, in any script';
+const GROUP_NAMES = 'the length of a group name is limited';
+const KNOWN = 'the item of a message key can be looked up';
+const SETTLES = 'a message ends together with the append that answers it, or neither happens';
+const RETRIES = 'a retry of a successful append also ends its messages, and a final state stays';
+const DELIVERS_TO_ITSELF = 'an append may deliver to its own session: an undo and the new message are atomic';
+const DELIVERS = 'a message delivered with an append is accepted with it, exactly once';
 const ALL_OR_NOTHING =
-  'an append that is refused delivers nothing, and one whose delivery is refused is not stored';
-const NOBODY = 'a delivery to a session that is gone does not fail the append';
-const BY_ID = 'a message can be taken by its id, as long as it waits';
+  'a refused append delivers nothing, and an append with a refused delivery is not stored';
+const NOBODY = 'a delivery to a missing session does not fail the append';
+const BY_ID = 'a waiting message can be taken by its id';
 const HAND_OVER = 'a lease can be handed over while messages wait';
-const WATCHED = 'whoever watches the inbox hears of every session that gets or ends a message';
-const FROM_THE_CALL = 'an inbox is watched from the call on, and a watch ends with its signal or its store';
+const WATCHED = 'an inbox watch reports every session with an accepted or ended message';
+const FROM_THE_CALL = 'an inbox watch starts with the call and ends with its signal or its store';
 
 /** A message as it would be without some of what it asks for. */
 function without(inbound: port.Inbound, ...names: (keyof port.Inbound)[]): port.Inbound {

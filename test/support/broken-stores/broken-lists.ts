@@ -41,7 +41,7 @@ export const brokenLists: readonly BrokenStore[] = [
   ),
   brokenList(
     'sorts by what was counted when it was last looked at',
-    'a session that grows moves up at once in a list by messages or tokens',
+    'a session that grows moves up immediately in a list by messages or tokens',
     async (query, right) => {
       const { sessions } = await right.list({ ...query, limit: 1000 });
       const isGrown = ({ messageCount }: SessionPage['sessions'][number]): boolean => messageCount > 15;
@@ -51,13 +51,13 @@ export const brokenLists: readonly BrokenStore[] = [
   ),
   brokenList(
     'takes any cursor',
-    'a sort that does not exist and a cursor of another sort are refused',
+    'an unknown sort and a cursor of another sort are refused',
     ({ cursor, sort = 'time', ...query }, right) =>
       right.list({ ...query, sort, ...(cursor !== undefined && { cursor: cursor.replace(/^\w+/, sort) }) }),
   ),
   brokenList(
     'forgets its filters when it sorts',
-    'sorted lists are narrowed like others',
+    'sorted lists can be filtered like others',
     ({ agentId, ...query }, right) =>
       right.list({ ...query, ...(agentId !== undefined && query.sort === 'time' && { agentId }) }),
   ),

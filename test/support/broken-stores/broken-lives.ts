@@ -1,7 +1,7 @@
 import { type BrokenStore, broken } from './broken-store.ts';
 
 const RECOUNT =
-  'a try that could not begin is not counted, by its holder alone, and the message stays where it is';
+  'only the lease holder can uncount an attempt that could not begin, and the message keeps its place';
 
 /** Mistakes in the lives of sessions: who holds them, what waits in them, how they end. */
 export const brokenLives: readonly BrokenStore[] = [
@@ -11,26 +11,24 @@ export const brokenLives: readonly BrokenStore[] = [
   })),
   broken(
     'lets anyone move the leaf of a held session',
-    'while somebody holds the session, only the holder may move the leaf',
+    'while a session is held, only the holder may move the leaf',
     (_store, right) => ({
       checkEpoch: (session, entries, epoch) => right.checkEpoch(session, entries, epoch ?? session.epoch),
     }),
   ),
   broken(
     'keeps everyone else from noting facts about a held session',
-    'facts about a held session may be noted by anyone',
+    'any caller may append side entries to a held session',
     (_store, right) => ({
       checkEpoch: (session, _entries, epoch) => right.checkEpoch(session, [{ type: 'message' }], epoch),
     }),
   ),
-  broken(
-    'reuses an epoch',
-    'every grant has a higher epoch than any before, also after opening again',
-    () => ({ nextEpoch: ({ epoch }) => Math.max(1, epoch) }),
-  ),
+  broken('reuses an epoch', 'every grant has a higher epoch than any before, also after reopening', () => ({
+    nextEpoch: ({ epoch }) => Math.max(1, epoch),
+  })),
   broken(
     'grants a session twice',
-    'a held session is refused to the next, who is told the holder',
+    'a held session is refused with the name of its holder',
     (store, right) => ({
       lease: async (id, options) => {
         delete store.find(id).holder;
@@ -63,7 +61,7 @@ export const brokenLives: readonly BrokenStore[] = [
   ),
   broken(
     'drops accepted messages on reopen',
-    'accepted messages survive closing and opening again',
+    'accepted messages survive closing and reopening the store',
     ({ data }) => ({ onReopen: () => data.items.clear() }),
   ),
   broken('counts what could not begin', RECOUNT, () => ({ recount: () => {} })),
@@ -71,7 +69,7 @@ export const brokenLives: readonly BrokenStore[] = [
     recount: (sessionId, options) =>
       right.recount(sessionId, { ...options, epoch: store.find(sessionId).epoch }),
   })),
-  broken('lets anyone take a message', 'only the holder of the lease may take', (store, right) => ({
+  broken('lets anyone take a message', 'only the lease holder may take a message', (store, right) => ({
     take: (sessionId) => right.take(sessionId, store.find(sessionId).epoch),
   })),
   broken('forgets message keys on reopen', 'a message sent twice is accepted once', ({ data }) => ({
@@ -79,7 +77,7 @@ export const brokenLives: readonly BrokenStore[] = [
   })),
   broken(
     'takes the message keys of all sources for one',
-    'message keys of other sources and other agents are other keys',
+    'message keys are separate for each source and agent',
     (_store, right) => ({ receive: (inbound) => right.receive({ ...inbound, source: 'any' }) }),
   ),
   broken('lets the last settlement win', 'the first final state of a message stays', ({ data }) => ({
@@ -116,7 +114,7 @@ export const brokenLives: readonly BrokenStore[] = [
   ),
   broken(
     'forgets the id of a purged session',
-    'a purged session is gone for good, and its id stays taken',
+    'a purged session is gone permanently, and its id stays taken',
     ({ data }, right) => ({
       purge: async (id) => {
         const receipt = await right.purge(id);
@@ -127,12 +125,12 @@ export const brokenLives: readonly BrokenStore[] = [
   ),
   broken(
     'changes what was not seen',
-    'a change is made to what was seen, and refused where that has changed since',
+    'a change with a precondition succeeds, or is refused if the session has changed',
     () => ({ checkSeen: () => {} }),
   ),
   broken(
     'looks whether it was seen, and writes a moment later',
-    'of those who have seen the same one changes it',
+    'of several callers with the same precondition, one succeeds',
     (store, right) => ({
       patch: async (id, settings, { ifSeen, ...options } = {}) => {
         store.checkSeen(store.find(id), ifSeen === undefined ? {} : { ifSeen });
@@ -143,7 +141,7 @@ export const brokenLives: readonly BrokenStore[] = [
   ),
   broken(
     'takes a session whose key another has for unchanged',
-    'a session has changed when something was said, and when another took its key',
+    'a precondition fails after a new entry, and after another session takes the key',
     (store, right) => ({
       checkSeen: (session, { ifSeen }) =>
         right.checkSeen(

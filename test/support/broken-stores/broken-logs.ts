@@ -6,14 +6,14 @@ import { type BrokenStore, broken } from './broken-store.ts';
 export const brokenLogs: readonly BrokenStore[] = [
   broken(
     'logs nothing that comes with an append',
-    'reset, delete and a purge by retention leave the convlog as it is',
+    'reset, delete and a purge by retention do not change the channel log',
     (_store, right) => ({
       append: (id, entries, { log: _log, ...options } = {}) => right.append(id, entries, options),
     }),
   ),
   broken(
     'takes the convlog along when a session is purged',
-    'reset, delete and a purge by retention leave the convlog as it is',
+    'reset, delete and a purge by retention do not change the channel log',
     (store, right) => ({
       purge: async (id) => {
         const receipt = await right.purge(id);
@@ -25,12 +25,12 @@ export const brokenLogs: readonly BrokenStore[] = [
   ),
   broken(
     'keeps the log of a session that somebody purged',
-    'a purge takes the lines and messages of its session, and no others',
+    'a purge removes the lines and messages of its session, and no others',
     (_store, right) => ({ purge: (id) => right.purge(id, { keepChannelLog: true }) }),
   ),
   broken(
     'logs a message again when it is sent again',
-    'a message that is sent again is logged once',
+    'a message that is sent twice is logged once',
     (store, right) => ({
       receive: (inbound) => {
         const receipt = right.receive(inbound);
@@ -39,7 +39,7 @@ export const brokenLogs: readonly BrokenStore[] = [
       },
     }),
   ),
-  broken('logs what it then refuses', 'what is refused is not logged', (store, right) => ({
+  broken('logs what it then refuses', 'a refused message is not logged', (store, right) => ({
     append: (id, entries, { log = [], ...options } = {}) => {
       store.convlog.write(log);
       return right.append(id, entries, options);
@@ -47,24 +47,20 @@ export const brokenLogs: readonly BrokenStore[] = [
   })),
   brokenLog(
     'keeps the lines before a bad one',
-    'a bad convlog line refuses all that came with it',
+    'an invalid channel log line refuses the whole call',
     (right) => ({
       write: (lines) => {
         for (const line of lines) right.write([line]);
       },
     }),
   ),
-  brokenLog(
-    'loses what UTF-8 cannot say',
-    'what was said on a channel is read back as it was said',
-    (right) => ({
-      write: (lines) =>
-        right.write(lines.map((line) => ({ ...line, content: Buffer.from(line.content).toString() }))),
-    }),
-  ),
+  brokenLog('loses what UTF-8 cannot say', 'channel log lines are read back unchanged', (right) => ({
+    write: (lines) =>
+      right.write(lines.map((line) => ({ ...line, content: Buffer.from(line.content).toString() }))),
+  })),
   brokenLog(
     'leaves out a line between two pages',
-    'a convlog is read in pages from both ends, and every line is there once',
+    'a channel log is read in pages from both ends, and every line appears once',
     (right) => ({
       read: async (chat, range = {}) => {
         const page = await right.read(chat, range);
@@ -77,7 +73,7 @@ export const brokenLogs: readonly BrokenStore[] = [
   ),
   brokenLog(
     'finds words as they are written only',
-    'a convlog can be narrowed by words and by who said them',
+    'a channel log can be filtered by words and by sender',
     (right) => ({
       read: async (chat, range = {}) => {
         const page = await right.read(chat, range);
@@ -87,7 +83,7 @@ export const brokenLogs: readonly BrokenStore[] = [
   ),
   brokenLog(
     'takes the last line for the newest',
-    'chats are listed with what is known of them, the last spoken in first',
+    'chats are listed with their details, the most recently used first',
     (right) => ({
       list: async (query) => {
         const page = await right.list(query);
@@ -98,7 +94,7 @@ export const brokenLogs: readonly BrokenStore[] = [
   ),
   brokenLog(
     'loses chats that tie at the edge of a page',
-    'pages of chats give every chat once, in either order',
+    'the pages of a chat list contain every chat once, in either order',
     (right) => ({
       list: async (query = {}) => {
         const page = await right.list(query);
@@ -109,22 +105,18 @@ export const brokenLogs: readonly BrokenStore[] = [
   ),
   brokenLog(
     'ignores the member of a query',
-    'chats can be narrowed by agent, channel, member and text',
+    'chats can be filtered by agent, channel, member and text',
     (right) => ({
       list: ({ member: _member, ...query } = {}) => right.list(query),
     }),
   ),
-  brokenLog(
-    'takes ids for equal ignoring case',
-    'chats whose ids are alike are still different chats',
-    (right) => ({
-      write: (lines) =>
-        right.write(lines.map((line) => ({ ...line, channelId: line.channelId.toLowerCase() }))),
-    }),
-  ),
+  brokenLog('takes ids for equal ignoring case', 'chats with similar ids are different chats', (right) => ({
+    write: (lines) =>
+      right.write(lines.map((line) => ({ ...line, channelId: line.channelId.toLowerCase() }))),
+  })),
   broken(
     'lets a search look into the convlog',
-    'a search of sessions does not look into the convlog',
+    'a session search does not search the channel log',
     (store, right) => ({
       search: async (query) => {
         const found = await right.search(query);

@@ -13,7 +13,7 @@ function brokenNotes(name: string, caughtBy: string, mistake: (right: Notes) => 
   }));
 }
 
-const KEPT = 'notes are kept beside their sessions, one of each name';
+const KEPT = 'a session has one note of each name';
 
 export const brokenNoteStores: readonly BrokenStore[] = [
   brokenNotes('keeps the first note of a session', KEPT, (right) => ({
@@ -28,7 +28,7 @@ export const brokenNoteStores: readonly BrokenStore[] = [
   })),
   brokenNotes(
     'skips a note at the edge of a page',
-    'pages of notes give every note of a name once',
+    'the pages of notes contain every note of a name once',
     (right) => ({
       list: async (name, options) => {
         const page = await right.list(name, options);
@@ -38,7 +38,7 @@ export const brokenNoteStores: readonly BrokenStore[] = [
   ),
   brokenNotes(
     'keeps notes of sessions that are not there',
-    'what is purged has no notes, and what is not there gets none',
+    'purged and missing sessions have no notes',
     (right) => {
       const kept = new Map<string, { id: string; seq: number; value: object }>();
       return {

@@ -6,7 +6,7 @@ import { type BrokenStore, broken } from './broken-store.ts';
 export const brokenReads: readonly BrokenStore[] = [
   broken(
     'skips one session between the pages of a list',
-    'pages of a list give every session once',
+    'the pages of a list contain every session once',
     (_store, right) => ({
       list: async (query) => {
         const page = await right.list(query);
@@ -16,7 +16,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'reads backwards off by one',
-    'reading backwards in pages of any size gives every line once, the last one first',
+    'reading backward in pages of any size returns every line once, the last one first',
     (_store, right) => ({
       read: (id, range = {}) =>
         right.read(id, range.from === undefined ? range : { ...range, from: range.from - back(range) }),
@@ -24,7 +24,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'drops the first kept entry from the tail',
-    'after a compaction the tail holds what it kept and all that came after',
+    'after a compaction the tail has the kept entries and everything after it',
     (_store, right) => ({
       tail: async (id) => {
         const page = await right.tail(id);
@@ -35,7 +35,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'takes the last compaction of the file for the one in force',
-    'taking back a compaction brings the old context back into the tail',
+    'undoing a compaction restores the old context in the tail',
     (store, right) => ({
       tail: async (id) => {
         const page = await right.tail(id);
@@ -62,7 +62,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'keeps what was published for listeners to come',
-    'a listener hears what is published after it began, in order',
+    'a listener receives events published after it started, in order',
     (_store, right) => {
       const kept: [string, Parameters<PlainStore['publish']>[1]][] = [];
       return {
@@ -80,7 +80,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'begins to listen with the first look',
-    'a listener hears what is published after it began, in order',
+    'a listener receives events published after it started, in order',
     (_store, right) => ({
       live: (id, options) =>
         (async function* () {
@@ -90,7 +90,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'tells every listener everything',
-    'every listener of a session hears its events, and only its own',
+    'every listener of a session receives the events of that session only',
     (store, right) => ({
       publish: async (id, event) => {
         await right.publish(id, event);
@@ -99,7 +99,7 @@ export const brokenReads: readonly BrokenStore[] = [
       },
     }),
   ),
-  broken('writes published events down', 'what is published is not stored', (store, right) => ({
+  broken('writes published events down', 'published events are not stored', (store, right) => ({
     publish: async (id, event) => {
       await right.publish(id, event);
       await store.append(id, [{ type: 'custom', customType: 'reprise.delta', data: event }]);
@@ -107,7 +107,7 @@ export const brokenReads: readonly BrokenStore[] = [
   })),
   broken(
     'passes on events of any size',
-    'an event that is too large, or no JSON, is refused, heard or not',
+    'an event that is too large or not JSON is refused, with or without a listener',
     (_store, right) => ({
       publish: (id, event) =>
         right.publish(id, event).catch((error: { readonly code?: string }) => {
@@ -117,12 +117,12 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'keeps everything for a slow listener',
-    'a slow listener loses the oldest, is told how many, and hears the newest',
+    'a slow listener loses the oldest events, gets their number, and receives the newest',
     () => ({ hear: (ear, text) => void ear.waiting.push(text) }),
   ),
   broken(
     'drops events in silence',
-    'a slow listener loses the oldest, is told how many, and hears the newest',
+    'a slow listener loses the oldest events, gets their number, and receives the newest',
     (_store, right) => ({
       hear: (ear, text) => {
         right.hear(ear, text);
@@ -132,7 +132,7 @@ export const brokenReads: readonly BrokenStore[] = [
   ),
   broken(
     'drops the newest for a slow listener',
-    'a slow listener loses the oldest, is told how many, and hears the newest',
+    'a slow listener loses the oldest events, gets their number, and receives the newest',
     () => ({
       hear: (ear, text) => {
         if (ear.waiting.length < 500) ear.waiting.push(text);

@@ -20,7 +20,7 @@ const changed = async (
   return { ...rest, hits: change(hits) };
 };
 
-const PAGES = 'pages of hits give each hit once, in order, also while more is said';
+const PAGES = 'the pages of a search contain each hit once, in order, also while messages are added';
 
 export const brokenSearches: readonly BrokenStore[] = [
   brokenSearch('takes search words for a pattern', 'search takes its words literally', (query, right) =>
@@ -36,17 +36,17 @@ export const brokenSearches: readonly BrokenStore[] = [
   ),
   brokenSearch(
     'takes copies for new',
-    'a copy is found at the time its original was said, and pages go by that time',
+    'a copy is found at the time of its original, and pages are ordered by that time',
     (query, right) => changed(right.search(query), (hits) => hits.toSorted((a, b) => b.seq - a.seq)),
   ),
   brokenSearch(
     'is content with one of the words',
-    'a search finds texts that hold all of its words, in any order, also inside of words',
+    'a search finds texts that contain all of its words, in any order, also inside of words',
     (query, right) => right.search({ ...query, text: query.text.trim().split(/\s+/)[0] ?? '' }),
   ),
   brokenSearch(
     'finds whole words only',
-    'a search finds texts that hold all of its words, in any order, also inside of words',
+    'a search finds texts that contain all of its words, in any order, also inside of words',
     (query, right) =>
       changed(right.search(query), (hits) =>
         hits.filter(({ snippet }) => snippet.split(/\W+/).includes(query.text.trim())),
@@ -54,33 +54,33 @@ export const brokenSearches: readonly BrokenStore[] = [
   ),
   brokenSearch(
     'does not know phrases',
-    'words in quotation marks stand together, whatever white space is between them',
+    'words in quotation marks match together, whatever white space separates them',
     (query, right) => right.search({ ...query, text: query.text.replaceAll('"', '') }),
   ),
   brokenSearch(
     'drops punctuation, as tokenizers for prose do',
-    'pieces of code are found with their punctuation',
+    'code is found with its punctuation',
     (query, right) => right.search({ ...query, text: query.text.replace(/[^\w\s]+/g, ' ') }),
   ),
   brokenSearch(
     'has an index of three characters and nothing for fewer',
-    'one character and two are enough, wherever they stand, in any script',
+    'one or two characters are enough, at any position and in any script',
     (query, right) => changed(right.search(query), (hits) => ([...query.text].length < 3 ? [] : hits)),
   ),
   brokenSearch(
     'finds what tools returned only by chance',
-    'what was said, answered, returned by a tool and summarised is found; what was not said is not',
+    'messages, answers, tool results and summaries are found; other entries are not',
     (query, right) => changed(right.search(query), (hits) => hits.filter(({ role }) => role !== 'tool')),
   ),
   brokenSearch(
     'shows the beginning of the text instead of the place',
-    'a hit says where and when it was said and shows what was found',
+    'a hit has its session, seq and time, and shows the match',
     (query, right) =>
       changed(right.search(query), (hits) => hits.map((hit) => ({ ...hit, snippet: 'far away far away' }))),
   ),
   brokenSearch(
     'hands its query to a parser that fails',
-    'nothing that is typed makes a search fail or hang',
+    'no input makes a search fail or hang',
     async (query, right) => {
       if ((query.text.match(/"/g) ?? []).length % 2 === 1)
         throw new RepriseError('STORE_FAILED', 'unterminated string', { outcome: 'none' });
@@ -89,7 +89,7 @@ export const brokenSearches: readonly BrokenStore[] = [
   ),
   brokenSearch(
     'finds half of an emoji in a whole one',
-    'half a character is found in no whole one',
+    'half a character does not match a whole one',
     async (query, right) => {
       if (query.text !== '\ud83d') return right.search(query);
       return right.search({ ...query, text: 'here' });
@@ -97,12 +97,12 @@ export const brokenSearches: readonly BrokenStore[] = [
   ),
   brokenSearch(
     'puts the oldest first',
-    'search gives the newest hits first, and no more than asked for',
+    'a search returns the newest hits first, up to its limit',
     (query, right) => changed(right.search(query), (hits) => hits.toReversed()),
   ),
   brokenSearch(
     'goes session by session',
-    'the newest hit is first whichever session it is in',
+    'the newest hit is first, whichever session it is in',
     (query, right) =>
       changed(right.search(query), (hits) =>
         hits.toSorted((a, b) => (a.id < b.id ? 1 : a.id > b.id ? -1 : b.seq - a.seq)),
@@ -123,17 +123,17 @@ export const brokenSearches: readonly BrokenStore[] = [
   }),
   brokenSearch(
     'forgets whose sessions were meant',
-    'search can be narrowed to one agent',
+    'a search can be limited to one agent',
     ({ agentId: _, ...query }, right) => right.search(query),
   ),
   brokenSearch(
     'forgets the channel',
-    'search can be narrowed to one channel and to one session',
+    'a search can be limited to one channel and to one session',
     ({ channel: _, ...query }, right) => right.search(query),
   ),
   brokenSearch(
     'shows what is in the trash',
-    'what is deleted is not found, what is restored is found again, and what is purged is gone',
+    'deleted sessions are not found, restored ones are, and purged ones are gone',
     async (query, right, store) => {
       const sessions = [...store.data.sessions.values()].filter(({ deleted }) => deleted);
       for (const session of sessions) session.deleted = false;
@@ -146,7 +146,7 @@ export const brokenSearches: readonly BrokenStore[] = [
   ),
   broken(
     'indexes later and does not look at the rest',
-    'an acknowledged append is found at once',
+    'an acknowledged append is found immediately',
     (_store, right) => {
       const fresh = new Set<string>();
       return {
@@ -161,25 +161,21 @@ export const brokenSearches: readonly BrokenStore[] = [
       };
     },
   ),
-  broken(
-    'begins a new index and stays with it',
-    'an index that is made anew finds the same',
-    (_store, right) => {
-      let isNew = false;
-      return {
-        reindex: async () => {
-          isNew = true;
-        },
-        search: (query) => changed(right.search(query), (hits) => (isNew ? [] : hits)),
-      };
-    },
-  ),
-  brokenSearch('takes a query of any length', 'a search that cannot be meant is refused', (query, right) =>
+  broken('begins a new index and stays with it', 'a rebuilt index finds the same', (_store, right) => {
+    let isNew = false;
+    return {
+      reindex: async () => {
+        isNew = true;
+      },
+      search: (query) => changed(right.search(query), (hits) => (isNew ? [] : hits)),
+    };
+  }),
+  brokenSearch('takes a query of any length', 'an invalid search is refused', (query, right) =>
     right.search({ ...query, text: query.text.slice(0, 1000) }),
   ),
   brokenSearch(
     'indexes the first kilobyte only',
-    'a text that is too long to be indexed whole is found by its beginning',
+    'a text too long to be indexed completely is found by its start',
     (query, right) => changed(right.search(query), (hits) => (query.text === 'middle' ? [] : hits)),
   ),
 ];

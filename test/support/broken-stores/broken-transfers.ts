@@ -3,12 +3,12 @@ import type { PlainStore } from '../plain-store/plain-store.ts';
 import { PlainTransfer } from '../plain-store/plain-transfer.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 
-const COPY = 'a copy of a store answers everything as the store does';
-const AGAIN = 'the same records again change nothing, and a copy goes on from every page';
-const PASS = 'another pass adds what is new, and takes away what was purged';
-const UNFINISHED = 'nobody writes to a store while a copy into it is not finished';
-const TAKES_NONE = 'a store that has something, or another copy, takes none';
-const EPOCHS = 'no epoch of the source is given again by its copy';
+const COPY = 'a copy of a store gives the same answers as the store';
+const AGAIN = 'repeated records change nothing, and a copy can resume from every page';
+const PASS = 'a second pass adds new data and removes purged sessions';
+const UNFINISHED = 'a store refuses writes while a copy into it is unfinished';
+const TAKES_NONE = 'a store with data or with another copy refuses a copy';
+const EPOCHS = 'a copy never grants an epoch of its source again';
 
 /** The transfer of a store with one of its steps done otherwise. */
 function transfer(
@@ -46,13 +46,13 @@ export const brokenTransfers: readonly BrokenStore[] = [
   taking('forgets in a copy which ids are gone', COPY, without('purged')),
   broken(
     'runs what a restored copy should hold',
-    'a copy that holds its messages runs none of them until they are released',
+    'a copy with held messages runs none of them until they are released',
     (store) => transfer(store, (right) => ({ finish: (run) => right.finish(run) })),
   ),
   taking('forgets in a copy what a key stands for', COPY, without('key')),
   taking(
     'forgets in a copy which messages it has accepted',
-    'what was accepted and written before is known to the copy',
+    'a copy knows the idempotency keys of its source',
     without('inbound'),
   ),
   taking(
@@ -129,7 +129,7 @@ export const brokenTransfers: readonly BrokenStore[] = [
   ),
   broken(
     'believes whatever bytes it is given',
-    'bytes that are not what was sealed are taken by no copy',
+    'a copy refuses bytes that do not match their seal',
     (store) =>
       transfer(store, (right) => ({
         write: async (records, note) => {
@@ -141,7 +141,7 @@ export const brokenTransfers: readonly BrokenStore[] = [
   ),
   broken(
     'ends a copied session within an append',
-    'a copy made while others write holds whole appends and everything from before',
+    'a copy made during writes has only whole appends and everything written before',
     (store) =>
       transfer(store, (right) => ({
         read: async (cursor) => {
@@ -153,7 +153,7 @@ export const brokenTransfers: readonly BrokenStore[] = [
         },
       })),
   ),
-  broken('tells everything at once', 'a large store is told in small pages', (store) =>
+  broken('tells everything at once', 'a large store is copied in small pages', (store) =>
     transfer(store, (right) => ({
       read: async (from) => {
         const records: TransferRecord[] = [];

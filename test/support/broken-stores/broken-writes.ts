@@ -5,21 +5,21 @@ import type { Entries, PlainSession } from '../plain-store/plain-data.ts';
 import type { PlainStore } from '../plain-store/plain-store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 
-const DELETE_KEEPS_BLOBS = 'delete and restore keep large parts, purge takes them, and no others';
+const DELETE_KEEPS_BLOBS = 'delete and restore keep large parts; purge removes those of its session only';
 
 /** Mistakes of appends: what is written, under which key, behind which leaf, and its large parts. */
 export const brokenWrites: readonly BrokenStore[] = [
   // Writing
   broken(
     'drops the last acknowledged append on reopen',
-    'an acknowledged append survives closing and opening again',
+    'an acknowledged append survives closing and reopening the store',
     ({ data }) => ({
       onReopen: () => data.sessions.forEach(({ lines }) => void lines.splice(Math.max(1, lines.length - 1))),
     }),
   ),
   broken(
     'acknowledges before the write, which a later failure takes along',
-    'a refused append takes nothing acknowledged with it',
+    'a refused append does not affect acknowledged entries',
     (store, right) => {
       let unsafe: PlainSession | undefined;
       const append: PlainStore['append'] = async (id, entries, options) => {
@@ -39,7 +39,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'writes concurrent appends in another order than it answers them',
-    'every receipt of concurrent appends names the place of its own entries',
+    'every receipt of concurrent appends names the seqs of its entries',
     (store, right) => {
       let queue: (() => void)[] = [];
       const turnBack = (): void => {
@@ -59,7 +59,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'tears a batch: keeps the first entries of a refused append',
-    'one bad entry refuses the whole append, and nothing of it is written',
+    'one invalid entry refuses the whole append, and nothing of it is written',
     (_store, right) => ({
       append: async (id, entries, options) => {
         const receipts: port.AppendReceipt[] = [];
@@ -77,7 +77,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'stores keys with different lone surrogates as the same key',
-    'a key with a lone surrogate is refused, because databases would store different ones as one',
+    'a key with a lone surrogate is refused, because databases would make different keys equal',
     (_store, right) => ({
       append: (id, entries, { key, ...options } = {}) =>
         right.append(id, entries, { ...options, ...(key !== undefined && { key: key.toWellFormed() }) }),
@@ -85,7 +85,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'loses keys called __proto__',
-    'entry fields called like parts of an object are data',
+    'entry fields named like object properties are data',
     (_store, right) => ({
       write: (session, entries, hash, key) => right.write(session, changed(entries, assigned), hash, key),
     }),
@@ -101,7 +101,7 @@ export const brokenWrites: readonly BrokenStore[] = [
 
   broken(
     'gives the first lines again where later ones were asked for',
-    'an export in parts is the export, wherever it is begun and ended',
+    'an export in parts equals the whole export, for any range',
     (_store, right) => ({
       exportLines: async (id, { to }) => ({
         ...(await right.exportLines(id, { from: 1, to })),
@@ -113,26 +113,30 @@ export const brokenWrites: readonly BrokenStore[] = [
   // Idempotency keys
   broken(
     'forgets idempotency keys',
-    'the same key and body again get the same seqs, and nothing is written twice',
+    'a repeated key and body returns the same seqs, and nothing is written twice',
     (_store, right) => ({ write: (session, entries, hash) => right.write(session, entries, hash) }),
   ),
   broken(
     'gives a session key again to whoever asks a second time',
-    'an activation under a key happens once, whoever has the session key when it is asked for again',
+    'an activation under a key happens once, even if another session has the session key by then',
     (_store, right) => ({ activate: (key, id, { reason = '' } = {}) => right.activate(key, id, { reason }) }),
   ),
   broken(
     'forgets idempotency keys on reopen',
-    'a key is still known after closing and opening again',
+    'a key is still known after closing and reopening the store',
     ({ data }) => ({ onReopen: () => data.sessions.forEach(({ keys }) => void keys.clear()) }),
   ),
-  broken('remembers a key without its body', 'the same key with another body is refused', (store, right) => ({
-    append: async (id, entries, options) =>
-      store.find(id).keys.get(options?.key ?? '')?.receipt ?? right.append(id, entries, options),
-  })),
+  broken(
+    'remembers a key without its body',
+    'a known key with a different body is refused',
+    (store, right) => ({
+      append: async (id, entries, options) =>
+        store.find(id).keys.get(options?.key ?? '')?.receipt ?? right.append(id, entries, options),
+    }),
+  ),
   broken(
     'spends the key of a refused append',
-    'a key spent on a refused append is not spent',
+    'a key of a refused append can be used again',
     (store, right) => ({
       append: (id, entries, options) =>
         right.append(id, entries, options).catch((error: unknown) => {
@@ -144,7 +148,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'checks the leaf before the key',
-    'a retry of an append that landed is answered although the leaf has moved',
+    'a retry of a successful append is answered even if the leaf has moved',
     (store, right) => ({
       append: async (id, entries, options) => {
         store.checkLeaf(store.find(id), options?.expectedLeaf);
@@ -154,7 +158,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'checks the epoch before the key',
-    'a retry of an append that landed is answered although another holder took over',
+    'a retry of a successful append is answered even if another holder took over',
     (store, right) => ({
       append: async (id, entries, options) => {
         store.checkEpoch(store.find(id), entries, options?.epoch);
@@ -181,7 +185,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   ),
   broken(
     'checks the leaf before it has its turn',
-    'of many appends that expect the same leaf exactly one lands',
+    'of many appends that expect the same leaf, exactly one succeeds',
     (store, right) => ({
       append: async (id, entries, { expectedLeaf, ...options } = {}) => {
         store.checkLeaf(store.find(id), expectedLeaf);
@@ -190,14 +194,14 @@ export const brokenWrites: readonly BrokenStore[] = [
       },
     }),
   ),
-  broken('loses the leaf on reopen', 'the leaf survives closing and opening again', ({ data }) => ({
+  broken('loses the leaf on reopen', 'the leaf survives closing and reopening the store', ({ data }) => ({
     onReopen: () => {
       for (const session of data.sessions.values()) session.leaf = null;
     },
   })),
   broken(
     'takes a move of the leaf for any other note',
-    'moving the leaf makes the next entry hang there, also after opening again',
+    'after a leaf move the next entry is attached there, also after reopening',
     (_store, right) => ({
       write: (session, entries, hash, key) => {
         const { leaf } = session;
@@ -235,7 +239,7 @@ export const brokenWrites: readonly BrokenStore[] = [
   })),
   broken(
     'compares the bodies of retries without their large parts',
-    'a retry with the same key and large parts gets the same seqs, and other parts are another body',
+    'a retry with the same key and large parts gets the same seqs, and different parts are a different body',
     (_store, right) => ({
       append: (id, entries, options) =>
         right.append(

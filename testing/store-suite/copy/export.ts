@@ -21,7 +21,7 @@ import {
 } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 
-/** Texts that files, databases and line protocols like to change. */
+/** Texts that files, databases and line protocols tend to change. */
 const HOSTILE: readonly string[] = [
   'NUL \u0000 inside',
   'lone \ud800 high, lone \udc00 low, swapped \udc00\ud800',
@@ -38,7 +38,7 @@ const HOSTILE: readonly string[] = [
 export const exportCases: readonly StoreCase[] = [
   {
     name: 'hostile text comes back unchanged from append, read, reopen and export',
-    promise: 'P1: byte for byte what was said',
+    promise: 'P1: content is stored byte for byte',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -56,12 +56,12 @@ export const exportCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an export in parts is the export, wherever it is begun and ended',
-    promise: 'P1: byte for byte what was said, at any length',
+    name: 'an export in parts equals the whole export, for any range',
+    promise: 'P1: content of any length is stored byte for byte',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store);
-      // More than one look takes.
+      // More than one read returns.
       for (let i = 0; i < 5; i++) await store.append(id, [user(`${i} `.repeat(200_000)), note('x', { i })]);
       for await (const open of beforeAndAfter({ store, reopen })) {
         const whole = Buffer.from(await open.exportSession(id));
@@ -77,8 +77,8 @@ export const exportCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'entry fields called like parts of an object are data',
-    promise: 'P1, P8: stored as said, and no prototype changes',
+    name: 'entry fields named like object properties are data',
+    promise: 'P1, P8: stored unchanged, without changing a prototype',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -96,7 +96,7 @@ export const exportCases: readonly StoreCase[] = [
   },
   {
     name: 'deep entries come back unchanged',
-    promise: 'P1: everything inside the limits is kept',
+    promise: 'P1: everything within the limits is stored',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -112,7 +112,7 @@ export const exportCases: readonly StoreCase[] = [
   },
   {
     name: 'numbers keep their value',
-    promise: 'P1: the line says what the caller said',
+    promise: 'P1: the line contains what the caller passed',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -125,7 +125,7 @@ export const exportCases: readonly StoreCase[] = [
   },
   {
     name: 'an export is the sealed history: header first, no gap, every line verifies',
-    promise: 'I-3, I-4, I-10: the file alone can prove what it holds',
+    promise: 'I-3, I-4, I-10: the file alone can prove its content',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store, ['a']);
@@ -156,7 +156,7 @@ export const exportCases: readonly StoreCase[] = [
   },
   {
     name: 'the lines of a holder are sealed with its epoch',
-    promise: 'P5, I-4: a stale line shows itself by its epoch',
+    promise: 'P5, I-4: a stale line is recognized by its epoch',
     area: 'export',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -170,7 +170,7 @@ export const exportCases: readonly StoreCase[] = [
   },
   {
     name: 'large entries are exported whole',
-    promise: 'P1: byte for byte what was said',
+    promise: 'P1: content is stored byte for byte',
     area: 'export',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -186,7 +186,7 @@ export const exportCases: readonly StoreCase[] = [
   },
 ];
 
-/** Checks the bytes by the format's own rules and against what `read` says; answers the seals. */
+/** Checks the bytes against the rules of the format and against `read`. @returns the seals. */
 async function assertExport(store: Store, id: string): Promise<Seal[]> {
   const bytes = Buffer.from(await store.exportSession(id));
   const stored = await readAll(store, id);
@@ -207,7 +207,7 @@ async function assertExport(store: Store, id: string): Promise<Seal[]> {
   assert.equal(sealed, true);
   assert.equal(corruptAt, undefined);
   assert.equal(entries.length, stored.length - 1);
-  // Numbers too big to be exact are data here; anything else would be a fault of the writer.
+  // Numbers too large to be exact are data here; any other finding would be a fault of the writer.
   assert.deepEqual(
     [...issues.counts.keys()].filter((kind) => kind !== 'inexact-number'),
     [],

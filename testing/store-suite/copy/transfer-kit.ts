@@ -6,7 +6,7 @@ import { readAll, readEntries, refused } from '../kit.ts';
 
 export const RUN = 'case';
 
-/** What is read, as it is or changed on the way. */
+/** A source of records, unchanged or modified by a test. */
 interface Readable {
   readonly transfer: Pick<Store['transfer'], 'read'>;
 }
@@ -22,7 +22,7 @@ export function pagesOf(source: Store, change: (record: TransferRecord) => Trans
   };
 }
 
-/** One pass from the start. */
+/** Copies everything once, from the start. */
 export async function copyAll(source: Readable, target: Store): Promise<void> {
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page = await source.transfer.read(cursor);
@@ -31,7 +31,7 @@ export async function copyAll(source: Readable, target: Store): Promise<void> {
   }
 }
 
-/** Compares by everything the port answers, byte by byte where there are bytes. */
+/** Compares everything the port returns, byte by byte where possible. */
 export async function sameStores(left: Store, right: Store): Promise<void> {
   const sessions = await allSessions(left);
   assert.deepEqual(await allSessions(right), sessions);
@@ -63,7 +63,7 @@ async function sameItem(left: Store, right: Store, { inboxId }: InboxItem): Prom
   assert.deepEqual(await right.inbox.get(inboxId), await left.inbox.get(inboxId));
 }
 
-/** Titles are for people, and not every database can keep every character of one. */
+/** Titles are for people, and not every database can store every character of one. */
 function shown({ title, label, ...record }: SessionRecord): SessionRecord {
   const plainText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd');
   return { ...record, title: plainText(title), ...(label !== undefined && { label: plainText(label) }) };
@@ -89,7 +89,7 @@ async function recordsOf(store: Store): Promise<TransferRecord[]> {
   return all;
 }
 
-/** Without what may differ between two stores that hold the same: order, where pages end, how far epochs have come. */
+/** Removes what may differ between two stores with the same content: order, page boundaries and the highest epoch. */
 function plain(records: readonly TransferRecord[]): TransferRecord[] {
   const kept = records.filter(({ kind }) => !['epoch', 'lines', 'blob'].includes(kind));
   const folded = kept.map((record) =>

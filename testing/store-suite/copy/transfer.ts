@@ -39,8 +39,8 @@ const GROUP = 'agent:main:telegram:group:42';
 
 export const transferCases: readonly StoreCase[] = [
   {
-    name: 'a copy of a store answers everything as the store does',
-    promise: 'T24, I-67: nothing is lost or changed on the way to another store',
+    name: 'a copy of a store gives the same answers as the store',
+    promise: 'T24, I-67: copying loses and changes nothing',
     area: 'transfer',
     async run({ store, another, reopen }) {
       const source = await another();
@@ -52,8 +52,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what was accepted and written before is known to the copy',
-    promise: 'P2: a retry after the move is answered, not done again',
+    name: 'a copy knows the idempotency keys of its source',
+    promise: 'P2: a retry after the move is answered and not repeated',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -74,8 +74,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the same records again change nothing, and a copy goes on from every page',
-    promise: 'P2: a copy that is cut short is gone on with',
+    name: 'repeated records change nothing, and a copy can resume from every page',
+    promise: 'P2: an interrupted copy can be resumed',
     area: 'transfer',
     async run({ store, another, reopen }) {
       const source = await another();
@@ -99,7 +99,7 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'another pass adds what is new, and takes away what was purged',
+    name: 'a second pass adds new data and removes purged sessions',
     promise: 'I-67: a copy can catch up',
     area: 'transfer',
     async run({ store, another }) {
@@ -122,7 +122,7 @@ export const transferCases: readonly StoreCase[] = [
   },
   {
     name: 'a key whose session was purged while it was copied can be used again',
-    promise: 'I-67: what is gone from the source keeps nobody out of the copy',
+    promise: 'I-67: a session missing in the source does not block its key in the copy',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -138,8 +138,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a copy that holds its messages runs none of them until they are released',
-    promise: 'P6: nothing is answered twice, and nobody else decides what runs',
+    name: 'a copy with held messages runs none of them until they are released',
+    promise: 'P6: no message is answered twice, and only the owner decides what runs',
     area: 'transfer',
     async run({ store, reopen }) {
       const item = (n: number, state: InboxItem['state']): TransferRecord => ({
@@ -183,8 +183,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'nobody writes to a store while a copy into it is not finished',
-    promise: 'P1: half a copy is never taken for all there is',
+    name: 'a store refuses writes while a copy into it is unfinished',
+    promise: 'P1: a partial copy is never mistaken for a complete one',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -205,8 +205,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a store that has something, or another copy, takes none',
-    promise: 'P1: nothing is mixed and nothing is written over',
+    name: 'a store with data or with another copy refuses a copy',
+    promise: 'P1: data is neither mixed nor overwritten',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -228,8 +228,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'no epoch of the source is given again by its copy',
-    promise: 'P5, I-15: whoever held a session there can write nothing here',
+    name: 'a copy never grants an epoch of its source again',
+    promise: 'P5, I-15: a lease holder of the source cannot write to the copy',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -239,11 +239,11 @@ export const transferCases: readonly StoreCase[] = [
       await store.transfer.finish(RUN);
       assert.deepEqual(await store.leases(), []);
       await refused(store.append(id, [user('stale')], { epoch: held.epoch }), 'FENCED');
-      // Granted in the source after the copy was made.
+      // Granted by the source after the copy was made.
       await held.release();
       const later = await source.lease(id, { waitMs: 0 });
       const lease = await store.lease(id, { waitMs: 0 });
-      assert.ok(lease.epoch > later.epoch + 1000, 'epochs go on far above those of the source');
+      assert.ok(lease.epoch > later.epoch + 1000, 'epochs continue far above those of the source');
       await refused(store.append(id, [user('stale')], { epoch: later.epoch }), 'FENCED');
       await store.append(id, [assistant('new')], { epoch: lease.epoch });
       await lease.release();
@@ -252,7 +252,7 @@ export const transferCases: readonly StoreCase[] = [
   },
   {
     name: 'a message that was running is an orphan in the copy',
-    promise: 'P6: an accepted message ends once, wherever it is run',
+    promise: 'P6: an accepted message ends exactly once, on any store',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -273,8 +273,8 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'bytes that are not what was sealed are taken by no copy',
-    promise: 'I-10: damage on the way is noticed on arrival',
+    name: 'a copy refuses bytes that do not match their seal',
+    promise: 'I-10: damage in transit is detected on arrival',
     area: 'transfer',
     async run({ store, another }) {
       const source = await another();
@@ -300,7 +300,7 @@ export const transferCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a copy made while others write holds whole appends and everything from before',
+    name: 'a copy made during writes has only whole appends and everything written before',
     promise: 'T28, I-68: a prefix of each history, never torn',
     area: 'transfer',
     async run({ store, another }) {
@@ -332,13 +332,13 @@ export const transferCases: readonly StoreCase[] = [
         const whole = Buffer.from(await source.exportSession(id));
         assert.ok(whole.subarray(0, copied.length).equals(copied), 'a copy is a prefix');
         const { lastSeq } = await store.get(id);
-        assert.ok(lastSeq >= (before[n]?.lastSeq ?? 0), 'what was there before is in it');
+        assert.ok(lastSeq >= (before[n]?.lastSeq ?? 0), 'it contains everything from before');
         assert.equal((lastSeq - (before[n]?.lastSeq ?? 0)) % 4, 0, 'no append is torn');
       }
     },
   },
   {
-    name: 'a large store is told in small pages',
+    name: 'a large store is copied in small pages',
     promise: 'P7: copying costs no more memory for a longer history',
     area: 'transfer',
     async run({ store }) {
@@ -361,7 +361,7 @@ export const transferCases: readonly StoreCase[] = [
   },
 ];
 
-/** A store with something of everything. */
+/** A store with data of every kind. */
 async function fill(
   store: Store,
 ): Promise<{ readonly id: string; readonly gone: string; readonly item: string }> {
@@ -392,7 +392,7 @@ async function fill(
   await store.activate('agent:main:old', gone);
   await store.inbox.receive(inbound('o1', { sessionKey: 'agent:main:old' }));
   await store.delete(gone);
-  const purged = await session(store, ['for ever'], 'agent:main:older');
+  const purged = await session(store, ['permanently'], 'agent:main:older');
   await store.delete(purged);
   await store.purge(purged);
   return { id, gone, item };

@@ -9,8 +9,8 @@ const DONE = { state: 'done', detail: { text: 'answered' } } as const;
 
 export const inboxAppendCases: readonly StoreCase[] = [
   {
-    name: 'a message ends with the append that answers it, or neither happens',
-    promise: 'P6: no answer is stored whose message runs again',
+    name: 'a message ends together with the append that answers it, or neither happens',
+    promise: 'P6: no message runs again after its answer is stored',
     area: 'inbox',
     async run({ store, reopen }) {
       const { sessionId: id, inboxId } = await send(store);
@@ -34,7 +34,7 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a retry of an append that landed ends its messages too, and a final state stays',
+    name: 'a retry of a successful append also ends its messages, and a final state stays',
     promise: 'P2: unknown can be retried with the same key and never duplicates',
     area: 'inbox',
     async run({ store }) {
@@ -52,7 +52,7 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what an append delivers to another session is accepted with it, once',
+    name: 'a message delivered with an append is accepted with it, exactly once',
     promise: 'P6: a child’s result reaches its parent exactly once',
     area: 'inbox',
     async run({ store, reopen }) {
@@ -76,8 +76,8 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an append may deliver to its own session: a step back and the message in its place are one step',
-    promise: 'P2, P6: what is said again is taken back and accepted, or neither',
+    name: 'an append may deliver to its own session: an undo and the new message are atomic',
+    promise: 'P2, P6: a resent message is undone and accepted, or neither',
     area: 'inbox',
     async run({ store, reopen }) {
       const id = await session(store, ['one', 'two'], PARENT);
@@ -96,8 +96,8 @@ export const inboxAppendCases: readonly StoreCase[] = [
       const moved = await store.get(id);
       assert.deepEqual([moved.leaf, moved.lastSeq], [null, lastSeq + 1]);
       const waiting = await lease.release();
-      assert.deepEqual(waiting?.body, { result: 'r1' }, 'whoever holds the session sees it');
-      // No place for a second one: then nothing is taken back either.
+      assert.deepEqual(waiting?.body, { result: 'r1' }, 'the holder of the session sees it');
+      // No room for a second message: then the undo does not happen either.
       const more = { ...again, idempotencyKey: 'r2' };
       await refused(store.append(id, back, { epoch, deliver: [more] }), 'QUEUE_FULL');
       assert.equal((await store.get(id)).lastSeq, moved.lastSeq);
@@ -107,8 +107,8 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an append that is refused delivers nothing, and one whose delivery is refused is not stored',
-    promise: 'P2: all of it is done, or nothing',
+    name: 'a refused append delivers nothing, and an append with a refused delivery is not stored',
+    promise: 'P2: all of it happens, or nothing',
     area: 'inbox',
     async run({ store }) {
       const parent = await session(store, [], PARENT);
@@ -136,8 +136,8 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a delivery to a session that is gone does not fail the append',
-    promise: 'P6: what a child did is kept, whether or not anybody waits for it',
+    name: 'a delivery to a missing session does not fail the append',
+    promise: 'P6: the work of a child is stored, whether or not its parent still exists',
     area: 'inbox',
     async run({ store }) {
       const [gone, alive] = [await session(store, [], PARENT), await session(store, [], PARENT)];
@@ -153,7 +153,7 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a message can be taken by its id, as long as it waits',
+    name: 'a waiting message can be taken by its id',
     promise: 'P6: a message runs once',
     area: 'inbox',
     async run({ store }) {
@@ -175,7 +175,7 @@ export const inboxAppendCases: readonly StoreCase[] = [
   },
   {
     name: 'a lease can be handed over while messages wait',
-    promise: 'P4: whoever has to go does not take the session along',
+    promise: 'P4: a process that ends does not block its sessions',
     area: 'lease',
     async run({ store }) {
       const { sessionId: id, inboxId } = await send(store);
@@ -191,8 +191,8 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'whoever watches the inbox hears of every session that gets or ends a message',
-    promise: 'P6: accepted input runs, whoever accepted it',
+    name: 'an inbox watch reports every session with an accepted or ended message',
+    promise: 'P6: accepted input runs, whichever process accepted it',
     area: 'inbox',
     async run({ store }) {
       using watcher = watch(store);
@@ -212,7 +212,7 @@ export const inboxAppendCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an inbox is watched from the call on, and a watch ends with its signal or its store',
+    name: 'an inbox watch starts with the call and ends with its signal or its store',
     promise: 'P4, P6: nothing is missed, nothing hangs',
     area: 'inbox',
     async run({ store }) {
@@ -245,7 +245,7 @@ async function drain(changes: AsyncIterator<string>): Promise<void> {
   while ((await changes.next()).done !== true);
 }
 
-/** Names are waited for and not counted: a session may be named too often, never too seldom. */
+/** Waits for names instead of counting them: a watch may name a session too often, but never misses one. */
 function watch(store: Store): Disposable & { expect(...ids: string[]): Promise<void> } {
   const stop = new AbortController();
   let heard = new Set<string>();
@@ -254,7 +254,7 @@ function watch(store: Store): Disposable & { expect(...ids: string[]): Promise<v
   })().catch(() => undefined);
   return {
     async expect(...ids) {
-      await until(() => ids.every((id) => heard.has(id)), `news of ${ids.join(' and ')}`);
+      await until(() => ids.every((id) => heard.has(id)), `changes of ${ids.join(' and ')}`);
       heard = new Set();
     },
     [Symbol.dispose]: () => stop.abort(),

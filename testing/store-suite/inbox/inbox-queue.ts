@@ -8,8 +8,8 @@ const CAROL = 'agent:main:telegram:direct:carol';
 
 export const queueCases: readonly StoreCase[] = [
   {
-    name: 'a full queue refuses the newest, which leaves nothing',
-    promise: 'P6: it runs, or its sender is told why not',
+    name: 'a full queue refuses the newest message and stores nothing of it',
+    promise: 'P6: a message runs, or its sender learns why not',
     area: 'inbox',
     async run({ store }) {
       const queue = { cap: 3, drop: 'new' } as const;
@@ -23,8 +23,8 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a full queue drops the oldest, whose sender can see why',
-    promise: 'P6: it runs, or its sender is told why not',
+    name: 'a full queue drops the oldest message, and its sender can see why',
+    promise: 'P6: a message runs, or its sender learns why not',
     area: 'inbox',
     async run({ store, reopen }) {
       const [a = '', b = '', c = ''] = await put(store, 3);
@@ -47,8 +47,8 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what a full queue drops to be summarised stands in the next that waits',
-    promise: 'P6: nothing that was said is forgotten in silence',
+    name: 'with summarize, a dropped message is carried by the next waiting one',
+    promise: 'P6: no message is dropped silently',
     area: 'inbox',
     async run({ store, reopen }) {
       const queue = { cap: 2, drop: 'summarize' } as const;
@@ -62,8 +62,8 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'with a cap of one the newest carries all that were before it',
-    promise: 'P6: nothing that was said is forgotten in silence',
+    name: 'with a cap of one, the newest message carries all earlier ones',
+    promise: 'P6: no message is dropped silently',
     area: 'inbox',
     async run({ store }) {
       const ids = await put(store, 4, { queue: { cap: 1, drop: 'summarize' } });
@@ -73,7 +73,7 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'only waiting messages count for the cap: not those of a system, commands, runs or other sessions',
+    name: 'only waiting messages count for the cap: no system messages, commands, running messages or other sessions',
     promise: 'P6: a child’s result is never dropped',
     area: 'inbox',
     async run({ store }) {
@@ -106,7 +106,7 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a command runs where it was received, and is never taken',
+    name: 'a command runs in the process that received it and is never taken by a runner',
     promise: 'P6: a message runs once',
     area: 'inbox',
     async run({ store }) {
@@ -129,7 +129,7 @@ export const queueCases: readonly StoreCase[] = [
   },
   {
     name: 'a message that asks for an idle session is refused by a busy one',
-    promise: 'P6: whoever cannot wait is told at once',
+    promise: 'P6: a sender that cannot wait is refused at once',
     area: 'inbox',
     async run({ store }) {
       const first = await send(store, { ifIdle: true });
@@ -146,8 +146,8 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a group has at most so many open messages, however many come at once',
-    promise: 'P4: a fan-out has an end',
+    name: 'a group never exceeds its limit of open messages, even with concurrent senders',
+    promise: 'P4: a fan-out is bounded',
     area: 'inbox',
     async run({ store, reopen }) {
       const group = { name: 'children of bob', max: 5 };
@@ -184,7 +184,7 @@ export const queueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what a message key got can be asked for',
+    name: 'the item of a message key can be looked up',
     promise: 'P2: unknown can be looked up',
     area: 'inbox',
     async run({ store, reopen }) {
@@ -214,7 +214,7 @@ async function put(store: Store, count: number, more: Partial<Inbound> = {}): Pr
   return ids;
 }
 
-/** Of Bob's session, oldest first. */
+/** The waiting messages of Bob's session, oldest first. */
 async function waiting(store: Store): Promise<string[]> {
   const pending = await store.inbox.pending((await store.active(BOB))?.id);
   return pending.map(({ inboxId }) => inboxId);

@@ -13,8 +13,8 @@ const inbound = (text: string, more: Partial<Inbound> = {}): Inbound => ({
 
 export const receiveCases: readonly StoreCase[] = [
   {
-    name: 'a message that is too long for a line is refused, and nothing of it is stored',
-    promise: 'P7: what is too large costs its sender, nobody else',
+    name: 'a message too long for a line is refused, and nothing of it is stored',
+    promise: 'P7: only the sender pays for a message that is too large',
     area: 'inbox',
     async run({ store }) {
       const body = { text: '\u6f22'.repeat(6 * 1024 * 1024) };
@@ -23,7 +23,7 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the first message for a key makes its session, the second finds it',
+    name: 'the first message for a key creates its session, the second finds it',
     promise: 'P6: a message is accepted with everything it needs',
     area: 'inbox',
     async run({ store }) {
@@ -43,7 +43,7 @@ export const receiveCases: readonly StoreCase[] = [
   },
   {
     name: 'messages that arrive at once for an unknown key share one session',
-    promise: 'P6: nobody gets an amnesiac session',
+    promise: 'P6: no message lands in a session without its history',
     area: 'inbox',
     async run({ store }) {
       const receipts = await Promise.all(range(1, 20).map((i) => store.inbox.receive(inbound(`${i}`))));
@@ -55,7 +55,7 @@ export const receiveCases: readonly StoreCase[] = [
   },
   {
     name: 'a message goes to the session the key was switched to',
-    promise: 'P9: switching is what it says',
+    promise: 'P9: switching a key takes effect',
     area: 'inbox',
     async run({ store }) {
       const [one, two] = [await session(store, [], BOB), await session(store, [], BOB)];
@@ -83,7 +83,7 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'after its session was deleted a key gets a new one',
+    name: 'a key whose session was deleted gets a new one',
     promise: 'P6: a message is accepted with everything it needs',
     area: 'inbox',
     async run({ store }) {
@@ -137,19 +137,19 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a message with a digest is compared by that, whatever else was decided about it',
+    name: 'a message with a digest is compared by the digest only',
     promise: 'P2: a retry is the same request',
     area: 'inbox',
     async run({ store }) {
-      const message = inbound('one', { idempotencyKey: 'm1', digest: 'said one' });
+      const message = inbound('one', { idempotencyKey: 'm1', digest: 'digest one' });
       const { inboxId } = await store.inbox.receive(message);
       const again = await store.inbox.receive({ ...message, body: { text: 'one', mode: 'other' } });
       assert.deepEqual([again.inboxId, again.fresh], [inboxId, false]);
-      await refused(store.inbox.receive({ ...message, digest: 'said two' }), 'KEY_REUSED');
+      await refused(store.inbox.receive({ ...message, digest: 'digest two' }), 'KEY_REUSED');
     },
   },
   {
-    name: 'message keys of other sources and other agents are other keys',
+    name: 'message keys are separate for each source and agent',
     promise: 'P8: one sender cannot swallow another’s message',
     area: 'inbox',
     async run({ store }) {
@@ -166,8 +166,8 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'message keys outlive reset, delete and purge',
-    promise: 'P2: a message is accepted once, ever',
+    name: 'message keys survive reset, delete and purge',
+    promise: 'P2: a message is never accepted twice',
     area: 'inbox',
     async run({ store, reopen }) {
       const message = inbound('once', { idempotencyKey: 'm1' });
@@ -183,8 +183,8 @@ export const receiveCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a receipt says whether somebody holds the session',
-    promise: 'P6: if nobody does, the receiver runs it',
+    name: 'a receipt says whether a runner holds the session',
+    promise: 'P6: without a holder, the receiving process runs it',
     area: 'inbox',
     async run({ store }) {
       const first = await store.inbox.receive(inbound('one'));
@@ -222,7 +222,7 @@ export const receiveCases: readonly StoreCase[] = [
   },
   {
     name: 'a message that cannot be stored is refused and leaves no session behind',
-    promise: 'P2: a message is accepted or definitely not',
+    promise: 'P2: a message is accepted, or certainly not',
     area: 'inbox',
     async run({ store }) {
       const bad = [{ n: Number.NaN }, { when: new Date(0) }, { list: [undefined] }];

@@ -14,8 +14,8 @@ const inbound = (more: Partial<Inbound> = {}): Inbound => ({
 
 export const resetCases: readonly StoreCase[] = [
   {
-    name: 'messages that saw the same session expire end it once',
-    promise: 'P6: nobody gets an amnesiac session',
+    name: 'messages that see the same session expire reset it once',
+    promise: 'P6: no message lands in a session without its history',
     area: 'inbox',
     async run({ store }) {
       const { sessionId: old } = await store.inbox.receive(inbound());
@@ -34,7 +34,7 @@ export const resetCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a reset carries the settings over, but for those it forgets',
+    name: 'a reset carries all settings over except those it forgets',
     promise: 'P9: a new conversation is with the same person',
     area: 'inbox',
     async run({ store, reopen }) {
@@ -56,8 +56,8 @@ export const resetCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a reset links both sessions, and its reason is kept',
-    promise: 'P3: a reset destroys nothing, and what came before can be found',
+    name: 'a reset links both sessions and records its reason',
+    promise: 'P3: a reset destroys nothing, and the old session can be found',
     area: 'inbox',
     async run({ store, reopen }) {
       const { sessionId: old } = await store.inbox.receive(inbound());
@@ -76,7 +76,7 @@ export const resetCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a message says what the session it makes is like',
+    name: 'a message can set the settings of the session it creates',
     promise: 'P6: a message is accepted with everything it needs',
     area: 'inbox',
     async run({ store }) {
@@ -96,8 +96,8 @@ export const resetCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a reset that cannot be done leaves everything as it was',
-    promise: 'P2: a message is accepted or definitely not',
+    name: 'a refused reset changes nothing',
+    promise: 'P2: a message is accepted, or certainly not',
     area: 'inbox',
     async run({ store }) {
       const { sessionId: old } = await store.inbox.receive(inbound());
@@ -119,7 +119,7 @@ export const resetCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'switching a key keeps the reason',
+    name: 'switching a key records the reason',
     promise: 'P9: what was done can be explained',
     area: 'inbox',
     async run({ store }) {
@@ -130,7 +130,7 @@ export const resetCases: readonly StoreCase[] = [
   },
 ];
 
-/** The data of the side entries of one name. */
+/** The data of the side entries with one name. */
 async function noted(store: Store, id: string, name: string): Promise<JsonObject[]> {
   const entries = await readEntries(store, id);
   return entries

@@ -34,7 +34,7 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'takers at the same time never get the same message',
+    name: 'concurrent takers never get the same message',
     promise: 'P6: a message runs once',
     area: 'inbox',
     async run({ store }) {
@@ -47,8 +47,8 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what a runner left running is taken up by the next, before anything newer',
-    promise: 'P6: accepted input runs, whatever became of its runner',
+    name: 'a message left running is taken by the next runner before newer ones',
+    promise: 'P6: accepted input runs, even after its runner died',
     area: 'inbox',
     async run({ store }) {
       const ids = await put(store, 3);
@@ -65,8 +65,8 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a try that could not begin is not counted, by its holder alone, and the message stays where it is',
-    promise: 'P6: only what ends in a crash again and again is given up',
+    name: 'only the lease holder can uncount an attempt that could not begin, and the message keeps its place',
+    promise: 'P6: only a message that crashes repeatedly is given up',
     area: 'inbox',
     async run({ store, reopen }) {
       const [first = '', second = ''] = await put(store, 2);
@@ -90,7 +90,7 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'only the holder of the lease may take',
+    name: 'only the lease holder may take a message',
     promise: 'P5: a stale runner takes nothing',
     area: 'inbox',
     async run({ store }) {
@@ -117,8 +117,8 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a message can end in each final state, with a reason',
-    promise: 'P6: it runs, or its sender is told why not',
+    name: 'a message can end in every final state, with a reason',
+    promise: 'P6: a message runs, or its sender learns why not',
     area: 'inbox',
     async run({ store, reopen }) {
       const ids = await put(store, FINAL.length);
@@ -140,8 +140,8 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a waiting message can be settled without being run',
-    promise: 'P6: a sender may take back what has not begun',
+    name: 'a waiting message can be settled without running',
+    promise: 'P6: a sender may cancel a message that has not started',
     area: 'inbox',
     async run({ store }) {
       const [first = '', second = ''] = await put(store, 2);
@@ -167,8 +167,8 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a message nobody sent is not found',
-    promise: 'P2: absence has its own name',
+    name: 'an unknown message is not found',
+    promise: 'P2: a missing item is an error of its kind',
     area: 'inbox',
     async run({ store }) {
       await put(store, 1);
@@ -178,7 +178,7 @@ export const runCases: readonly StoreCase[] = [
   },
   {
     name: 'pending messages are the accepted and the running ones, oldest first',
-    promise: 'P9: what waits can be seen',
+    promise: 'P9: waiting messages are visible',
     area: 'inbox',
     async run({ store }) {
       const [a = '', b = '', c = '', d = ''] = await put(store, 4);
@@ -208,7 +208,7 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'accepted messages survive closing and opening again',
+    name: 'accepted messages survive closing and reopening the store',
     promise: 'P6: queued messages survive a restart and run',
     area: 'inbox',
     async run({ store, reopen }) {
@@ -230,7 +230,7 @@ export const runCases: readonly StoreCase[] = [
   },
 ];
 
-/** Sends `{n: 1}`, `{n: 2}`, … to Bob's session; the inbox ids in that order. */
+/** Sends `{n: 1}`, `{n: 2}`, … to Bob's session. @returns the inbox ids in that order. */
 async function put(store: Store, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (const n of range(1, count)) {
@@ -243,7 +243,7 @@ async function sessionOf(store: Store, inboxId = ''): Promise<string> {
   return (await store.inbox.get(inboxId)).sessionId;
 }
 
-/** Settling again may be ignored or refused; what counts is that it changes nothing. */
+/** A second settlement may be ignored or refused, but must not change anything. */
 async function settleOrRefuse(store: Store, inboxId: string, state: InboxState): Promise<void> {
   const work = store.inbox.settle(inboxId, state, { reply: 'second' });
   const [result] = await Promise.allSettled([work]);

@@ -12,8 +12,8 @@ import { ANN, BOB, CHAT, readAll } from './convlog.ts';
 
 export const convlogListCases: readonly StoreCase[] = [
   {
-    name: 'chats are listed with what is known of them, the last spoken in first',
-    promise: 'P9: what one looks for is at the top',
+    name: 'chats are listed with their details, the most recently used first',
+    promise: 'P9: recent items come first',
     area: 'convlog',
     async run(t) {
       const at = (second: number): string => new Date(Date.UTC(2025, 0, 1, 0, 0, second)).toISOString();
@@ -41,14 +41,14 @@ export const convlogListCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'pages of chats give every chat once, in either order',
-    promise: 'P9: everything can be seen',
+    name: 'the pages of a chat list contain every chat once, in either order',
+    promise: 'P9: everything is visible',
     area: 'convlog',
     async run({ store }) {
-      // Every third has the same time, and many the same count.
+      // Several chats have the same time, and many the same count.
       const lines = range(1, 40).flatMap((i) => {
         const ts = new Date(Date.UTC(2025, 0, 1, 0, 0, i % 13)).toISOString();
-        const line: ConvlogLine = { ...CHAT, channelId: `c${i}`, role: 'user', content: `said ${i}`, ts };
+        const line: ConvlogLine = { ...CHAT, channelId: `c${i}`, role: 'user', content: `message ${i}`, ts };
         return range(0, i % 3).map(() => line);
       });
       await store.convlog.append(lines);
@@ -77,8 +77,8 @@ export const convlogListCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'chats can be narrowed by agent, channel, member and text',
-    promise: 'P9: one finds what one looks for',
+    name: 'chats can be filtered by agent, channel, member and text',
+    promise: 'P9: users find what they look for',
     area: 'convlog',
     async run({ store }) {
       const chat = (agentId: string, channelType: string, channelId: string) => ({
@@ -123,8 +123,8 @@ export const convlogListCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'chats that match are counted on every page, whatever its size',
-    promise: 'P9: one sees how many there are',
+    name: 'every page reports the number of matching chats, whatever its size',
+    promise: 'P9: users see how many there are',
     area: 'convlog',
     async run({ store }) {
       assert.equal((await store.convlog.list({ withTotal: true })).total, 0);
@@ -157,8 +157,8 @@ export const convlogListCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'chats whose ids are alike are still different chats',
-    promise: 'P8: an id is never taken for another',
+    name: 'chats with similar ids are different chats',
+    promise: 'P8: an id is never mistaken for another',
     area: 'convlog',
     async run({ store, reopen }) {
       const ids = [

@@ -15,12 +15,12 @@ export const BOB = { id: 'u2', name: 'Bob' };
 
 export const convlogCases: readonly StoreCase[] = [
   {
-    name: 'what was said on a channel is read back as it was said',
-    promise: 'P9: everything that was said can be seen',
+    name: 'channel log lines are read back unchanged',
+    promise: 'P9: every message is visible',
     area: 'convlog',
     async run(t) {
       const hostile =
-        'NUL \0, half \ud800 a pair, \u202eturned round, "quoted"\n and a line of its own \u{1f600}';
+        'NUL \0, half \ud800 a pair, \u202eturned round, "quoted"\n and a separate line \u{1f600}';
       const lines: ConvlogLine[] = [
         {
           ...CHAT,
@@ -46,8 +46,8 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'reset, delete and a purge by retention leave the convlog as it is',
-    promise: 'P9: what was really said stays',
+    name: 'reset, delete and a purge by retention do not change the channel log',
+    promise: 'P9: the record of a channel stays',
     area: 'convlog',
     async run({ store, reopen }) {
       const said = (content: string): ConvlogLine => ({ ...CHAT, role: 'user', content });
@@ -73,8 +73,8 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a purge takes the lines and messages of its session, and no others',
-    promise: 'P3: what a person purges is gone',
+    name: 'a purge removes the lines and messages of its session, and no others',
+    promise: 'P3: data that a user purges is gone',
     area: 'convlog',
     async run({ store, reopen }) {
       const said = (content: string, name: string): ConvlogLine => ({
@@ -116,7 +116,7 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a message that is sent again is logged once',
+    name: 'a message that is sent twice is logged once',
     promise: 'P2: a retry is written once',
     area: 'convlog',
     async run({ store }) {
@@ -133,8 +133,8 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what is refused is not logged',
-    promise: 'P2: a refusal leaves nothing behind',
+    name: 'a refused message is not logged',
+    promise: 'P2: a refusal stores nothing',
     area: 'convlog',
     async run({ store }) {
       const log: ConvlogLine = { ...CHAT, role: 'assistant', content: 'never' };
@@ -150,7 +150,7 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a bad convlog line refuses all that came with it',
+    name: 'an invalid channel log line refuses the whole call',
     promise: 'P2: all or nothing',
     area: 'convlog',
     async run({ store }) {
@@ -181,8 +181,8 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a convlog is read in pages from both ends, and every line is there once',
-    promise: 'P9: everything that was said can be seen',
+    name: 'a channel log is read in pages from both ends, and every line appears once',
+    promise: 'P9: every message is visible',
     area: 'convlog',
     async run({ store }) {
       for (const part of [range(1, 50), range(51, 103)])
@@ -208,8 +208,8 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a convlog can be narrowed by words and by who said them',
-    promise: 'P9: one finds what one looks for',
+    name: 'a channel log can be filtered by words and by sender',
+    promise: 'P9: users find what they look for',
     area: 'convlog',
     async run({ store }) {
       await store.convlog.append([
@@ -239,11 +239,11 @@ export const convlogCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a search of sessions does not look into the convlog',
-    promise: 'P8: the convlog is for admins',
+    name: 'a session search does not search the channel log',
+    promise: 'P8: the channel log is for operators',
     area: 'convlog',
     async run({ store }) {
-      const id = await session(store, ['what everybody may find']);
+      const id = await session(store, ['a message that any search may find']);
       await store.convlog.append([{ ...CHAT, role: 'user', content: 'a secret word', sessionId: id }]);
       assert.deepEqual((await store.search({ text: 'secret' })).hits, []);
       assert.deepEqual((await store.list({ text: 'secret' })).sessions, []);
@@ -252,7 +252,7 @@ export const convlogCases: readonly StoreCase[] = [
   },
 ];
 
-/** Every line of a chat in pages, by what each page says about the next. */
+/** Every line of a chat, following the `next` of each page. */
 export async function readAll(
   store: Store,
   chat: ConvlogChatRef,
@@ -262,7 +262,7 @@ export async function readAll(
   for (let from: number | null | undefined = query.from; from !== null; ) {
     const page = await store.convlog.read(chat, { ...query, ...(from !== undefined && { from }) });
     assert.ok(page.lines.length <= (query.limit ?? 50), 'a page is not longer than asked for');
-    assert.equal(page.hasMore, page.next !== null, 'a page with more behind it says where');
+    assert.equal(page.hasMore, page.next !== null, 'a page with more lines has a next position');
     all.push(...page.lines);
     from = page.next;
   }

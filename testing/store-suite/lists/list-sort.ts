@@ -8,7 +8,7 @@ const SORTS: readonly ListSort[] = ['time', 'messages', 'tokens'];
 export const listSortCases: readonly StoreCase[] = [
   {
     name: 'a list can be sorted by time, messages and tokens, both ways, in pages without gaps',
-    promise: 'P9: one finds what one looks for',
+    promise: 'P9: users find what they look for',
     area: 'list',
     async run({ store, reopen }) {
       const ids = await uneven(store);
@@ -34,8 +34,8 @@ export const listSortCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a session that grows moves up at once in a list by messages or tokens',
-    promise: 'P9: what one sees is what is there',
+    name: 'a session that grows moves up immediately in a list by messages or tokens',
+    promise: 'P9: lists show the current state',
     area: 'list',
     async run({ store }) {
       const ids = await uneven(store);
@@ -53,8 +53,8 @@ export const listSortCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'sorted lists are narrowed like others',
-    promise: 'P9: one finds what one looks for',
+    name: 'sorted lists can be filtered like others',
+    promise: 'P9: users find what they look for',
     area: 'list',
     async run({ store }) {
       await uneven(store);
@@ -72,8 +72,8 @@ export const listSortCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a sort that does not exist and a cursor of another sort are refused',
-    promise: 'P2: a list never ends early without saying so',
+    name: 'an unknown sort and a cursor of another sort are refused',
+    promise: 'P2: a list never ends early without reporting it',
     area: 'list',
     async run({ store }) {
       await uneven(store);
@@ -94,7 +94,7 @@ function answer(totalTokens: number): NewEntry {
   return { type: 'message', message: { role: 'assistant', content: [{ type: 'text', text: 'a' }], usage } };
 }
 
-/** Some sessions count the same, and the order of one sort is not that of another. */
+/** Some sessions have equal counts, and the two sorts give different orders. */
 async function uneven(store: Store): Promise<string[]> {
   const ids: string[] = [];
   for (const i of range(1, 11)) {

@@ -7,8 +7,8 @@ const BOB = 'agent:main:telegram:direct:bob';
 
 export const listCases: readonly StoreCase[] = [
   {
-    name: 'pages of a list give every session once',
-    promise: 'P9: everything can be seen',
+    name: 'the pages of a list contain every session once',
+    promise: 'P9: everything is visible',
     area: 'list',
     async run({ store }) {
       const ids: string[] = [];
@@ -27,8 +27,8 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'sessions made at the same moment are all listed',
-    promise: 'P9: everything can be seen',
+    name: 'sessions created at the same moment are all listed',
+    promise: 'P9: everything is visible',
     area: 'list',
     async run({ store }) {
       const made = await Promise.all(range(1, 25).map(() => store.create({ key: KEY })));
@@ -37,8 +37,8 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the session last spoken in comes first',
-    promise: 'P9: what one looks for is at the top',
+    name: 'the most recently used session comes first',
+    promise: 'P9: recent items come first',
     area: 'list',
     async run({ store, reopen }) {
       const [one, two, three] = [
@@ -59,8 +59,8 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an empty store lists nothing, and a cursor from nowhere is refused',
-    promise: 'P2: a list never ends early without saying so',
+    name: 'an empty store lists nothing, and an invalid cursor is refused',
+    promise: 'P2: a list never ends early without reporting it',
     area: 'list',
     async run({ store }) {
       assert.deepEqual(await store.list(), { sessions: [], cursor: null });
@@ -70,8 +70,8 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a list can be narrowed by agent, kind, channel and parent',
-    promise: 'P9: one finds what one looks for',
+    name: 'a list can be filtered by agent, kind, channel and parent',
+    promise: 'P9: users find what they look for',
     area: 'list',
     async run({ store }) {
       const main = await session(store, [], KEY);
@@ -99,8 +99,8 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a list can be narrowed by words of the title, ignoring case',
-    promise: 'P9: one finds what one looks for',
+    name: 'a list can be filtered by words of the title, ignoring case',
+    promise: 'P9: users find what they look for',
     area: 'list',
     async run({ store }) {
       const trip = await session(store, ['Plan a trip to Kraków']);
@@ -108,18 +108,18 @@ export const listCases: readonly StoreCase[] = [
       await session(store, ['taxes: 50 percent done']);
       await assertLists(store, { text: 'TRIP' }, [trip]);
       await assertLists(store, { text: 'to krak' }, [trip]);
-      // Of letters beyond ASCII the case counts, on whatever machine the store is.
+      // Beyond ASCII the case counts, on every machine.
       const day = await session(store, ['ÓSMY dzień']);
       await assertLists(store, { text: 'Ósmy' }, [day]);
       await assertLists(store, { text: 'ósmy' }, []);
-      // Not a pattern: what stands in a query language is text here.
+      // Not a pattern: the syntax of query languages is plain text here.
       await assertLists(store, { text: '50%_d' }, [tax]);
       await assertLists(store, { text: "'; DROP" }, []);
     },
   },
   {
-    name: 'a list can be narrowed by status and leaves deleted sessions out unasked',
-    promise: 'P9: the trash is where one looks for it',
+    name: 'a list can be filtered by status and excludes deleted sessions by default',
+    promise: 'P9: deleted sessions can be listed',
     area: 'list',
     async run({ store }) {
       const [kept, gone] = [await session(store), await session(store)];
@@ -132,7 +132,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     name: 'a record counts messages and turns',
-    promise: 'P9: a list says what is in a session',
+    promise: 'P9: a list shows what is in a session',
     area: 'list',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -152,7 +152,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     name: 'a session is titled by its first user text, cut at 60 characters',
-    promise: 'P9: a list says what is in a session',
+    promise: 'P9: a list shows what is in a session',
     area: 'list',
     async run({ store, reopen }) {
       const long = `${'😀'.repeat(59)}é字x`;
@@ -171,7 +171,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     name: 'the time of last activity moves with messages, the time of creation does not',
-    promise: 'P9: a list says when',
+    promise: 'P9: a list shows times',
     area: 'list',
     async run({ store }) {
       const id = await session(store, ['a']);
@@ -186,7 +186,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     name: 'a session whose last entry is a copy is as old as the original, until something new is stored in it',
-    promise: 'P9: a list says when',
+    promise: 'P9: a list shows times',
     area: 'list',
     async run({ store, reopen }) {
       const createdAt = '2020-02-01T00:00:00.000Z';
@@ -240,7 +240,7 @@ function assertNewestFirst(listed: readonly SessionRecord[]): void {
   }
 }
 
-/** Clocks have grains: says something until the session is later than every other. */
+/** Adds messages until the session is newer than all others, because clocks are coarse. */
 async function touch(store: Store, id: string): Promise<void> {
   const { sessions } = await store.list();
   const latest = sessions.map(({ lastAt }) => lastAt).reduce((a, b) => (a > b ? a : b));

@@ -6,8 +6,8 @@ import type { StoreCase } from '../store-case.ts';
 
 export const noteCases: readonly StoreCase[] = [
   {
-    name: 'notes are kept beside their sessions, one of each name',
-    promise: 'P7: what was worked out once is not worked out again',
+    name: 'a session has one note of each name',
+    promise: 'P7: a computed value is not computed again',
     area: 'notes',
     async run({ store, reopen }) {
       const id = await session(store, ['a']);
@@ -25,8 +25,8 @@ export const noteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'pages of notes give every note of a name once',
-    promise: 'P7: what was worked out once is not worked out again',
+    name: 'the pages of notes contain every note of a name once',
+    promise: 'P7: a computed value is not computed again',
     area: 'notes',
     async run({ store }) {
       const notes: Note[] = [];
@@ -39,8 +39,8 @@ export const noteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what is purged has no notes, and what is not there gets none',
-    promise: 'P3: what is destroyed is gone',
+    name: 'purged and missing sessions have no notes',
+    promise: 'P3: purged data is gone',
     area: 'notes',
     async run({ store }) {
       const [kept, gone] = [await session(store), await session(store)];
@@ -58,8 +58,8 @@ export const noteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'notes that make no sense are refused',
-    promise: 'P2: what is not kept is refused',
+    name: 'invalid notes are refused',
+    promise: 'P2: data that is not stored is refused',
     area: 'notes',
     async run({ store }) {
       const id = await session(store);

@@ -4,12 +4,12 @@ import { beforeAndAfter, entryAt, PATIENT, range, refused, session, user, within
 import type { StoreCase } from '../store-case.ts';
 import { finds } from './search.ts';
 
-/* Which hits a search answers with, in which order, of which sessions. */
+/* Which hits a search returns, in which order and of which sessions. */
 
 export const searchPageCases: readonly StoreCase[] = [
   {
-    name: 'search gives the newest hits first, and no more than asked for',
-    promise: 'P9: one finds what was said',
+    name: 'a search returns the newest hits first, up to its limit',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(
@@ -31,8 +31,8 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'the newest hit is first whichever session it is in',
-    promise: 'P9: one finds what was said',
+    name: 'the newest hit is first, whichever session it is in',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const ids = [
@@ -48,15 +48,15 @@ export const searchPageCases: readonly StoreCase[] = [
         await nextMillisecond();
       }
       const expected = said.sort(newestFirst).map(({ id, seq }) => [id, seq] as const);
-      // Whatever moves a session to the front of the list does not make what it said any newer.
+      // Moving a session to the front of the list does not make its messages newer.
       await store.append(ids[1] ?? '', [user('something else')]);
       await finds(store, 'needle', expected);
       await finds(store, { text: 'needle', limit: 4 }, expected.slice(0, 4));
     },
   },
   {
-    name: 'a copy is found at the time its original was said, and pages go by that time',
-    promise: 'P9: one finds what was said',
+    name: 'a copy is found at the time of its original, and pages are ordered by that time',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store, reopen }) {
       const copy = (text: string, copiedAt: string): NewEntry => ({ ...user(`needle ${text}`), copiedAt });
@@ -65,7 +65,7 @@ export const searchPageCases: readonly StoreCase[] = [
         copy('of June', '2024-06-01T00:00:00.000Z'),
         copy('of May', '2024-05-01T00:00:00.000Z'),
         copy('of no time', 'some day'),
-        // By the clock of another machine: it was not said after it was stored.
+        // By the clock of another machine; a message is never newer than its storage.
         copy('of later', '2999-01-01T00:00:00.000Z'),
       ]);
       const expected = [6, 5, 2, 3, 4].map((seq) => [id, seq] as const);
@@ -87,7 +87,7 @@ export const searchPageCases: readonly StoreCase[] = [
   },
   {
     name: 'a hit names the agent of its session',
-    promise: 'P9: what was found can be opened',
+    promise: 'P9: a hit can be opened',
     area: 'search',
     async run({ store, reopen }) {
       const one = await session(store, ['needle'], 'agent:main:main');
@@ -105,13 +105,13 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'pages of hits give each hit once, in order, also while more is said',
-    promise: 'P9: one finds what was said',
+    name: 'the pages of a search contain each hit once, in order, also while messages are added',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store, reopen }) {
       const ids: string[] = [];
       for (const peer of ['a', 'b', 'c']) ids.push(await session(store, [], `agent:main:direct:${peer}`));
-      // Several in one append share their moment.
+      // Several entries of one append have the same time.
       for (const i of range(0, 11))
         await store.append(ids[i % 3] ?? '', [user(`needle ${i}`), user(`needle ${i}b`)]);
       const all = (await store.search({ text: 'needle', limit: 100, ...PATIENT })).hits;
@@ -144,7 +144,7 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'search can be narrowed to one agent',
+    name: 'a search can be limited to one agent',
     promise: 'P8: no reads across',
     area: 'search',
     async run({ store }) {
@@ -159,7 +159,7 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'search can be narrowed to one channel and to one session',
+    name: 'a search can be limited to one channel and to one session',
     promise: 'P8: no reads across',
     area: 'search',
     async run({ store }) {
@@ -180,8 +180,8 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what is deleted is not found, what is restored is found again, and what is purged is gone',
-    promise: 'P8: what is deleted is not shown',
+    name: 'deleted sessions are not found, restored ones are, and purged ones are gone',
+    promise: 'P8: deleted sessions are not shown',
     area: 'search',
     async run({ store, reopen }) {
       const kept = await session(store, ['a burnt word'], 'agent:main:direct:ada');
@@ -199,8 +199,8 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an acknowledged append is found at once',
-    promise: 'P1: what is acknowledged is there',
+    name: 'an acknowledged append is found immediately',
+    promise: 'P1: acknowledged entries are stored',
     area: 'search',
     async run({ store }) {
       const id = await session(store);
@@ -216,8 +216,8 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'an index that is made anew finds the same',
-    promise: 'P9: one finds what was said',
+    name: 'a rebuilt index finds the same',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store, reopen }) {
       const id = await session(store, ['one needle', '会议', 'two needles']);
@@ -229,7 +229,7 @@ export const searchPageCases: readonly StoreCase[] = [
         await finds(open, '会议', [[id, 3]]);
         const { search } = await open.stats({ search: true });
         const isIndex = open.supports.search === 'index';
-        assert.equal(search !== undefined, isIndex, 'stats tell of an index iff there is one');
+        assert.equal(search !== undefined, isIndex, 'stats report an index exactly if the store has one');
         assert.equal(search?.done, search?.total);
         const { lastSeq } = await open.append(id, [user(`needle ${before.hits.length + 1}`)]);
         await finds(open, { text: 'needle', limit: 1 }, [[id, lastSeq]]);
@@ -237,7 +237,7 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a search that cannot be meant is refused',
+    name: 'an invalid search is refused',
     promise: 'P2: a refusal is a coded error that wrote nothing',
     area: 'search',
     async run({ store }) {
@@ -253,8 +253,8 @@ export const searchPageCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a text that is too long to be indexed whole is found by its beginning',
-    promise: 'P9: one finds what was said',
+    name: 'a text too long to be indexed completely is found by its start',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, []);
@@ -286,7 +286,7 @@ function newestFirst(a: Place, b: Place): number {
 
 const places = (hits: readonly SearchHit[]): unknown[] => hits.map(({ at, id, seq }) => [at, id, seq]);
 
-/** So that two things are said at different moments. */
+/** Waits until two messages get different times. */
 async function nextMillisecond(): Promise<void> {
   const now = Date.now();
   while (Date.now() === now) await new Promise((resolve) => setImmediate(resolve));

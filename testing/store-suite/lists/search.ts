@@ -3,14 +3,12 @@ import type { SearchHit, SearchQuery, Store } from '../../../src/store/port/stor
 import { assistant, beforeAndAfter, compaction, note, PATIENT, session, user, within } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 
-/*
- * What a search finds. No case waits for an index: what is committed is found at once, by whatever means.
- */
+/* What a search finds. No case waits for an index: committed entries are found immediately, with or without one. */
 
 export const searchCases: readonly StoreCase[] = [
   {
     name: 'search finds words in any script, ignoring case',
-    promise: 'P9: one finds what was said',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store, reopen }) {
       const id = await session(store, [
@@ -35,8 +33,8 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a search finds texts that hold all of its words, in any order, also inside of words',
-    promise: 'P9: one finds what was said',
+    name: 'a search finds texts that contain all of its words, in any order, also inside of words',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, ['red fox and blue bird', 'a red bird', 'a blue foxglove', 'reduced']);
@@ -58,8 +56,8 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'words in quotation marks stand together, whatever white space is between them',
-    promise: 'P9: one finds what was said',
+    name: 'words in quotation marks match together, whatever white space separates them',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, ['red fox', 'fox, red', 'a red\n  fox ran', 'ran: the red fox']);
@@ -104,8 +102,8 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'pieces of code are found with their punctuation',
-    promise: 'P9: one finds what was said',
+    name: 'code is found with its punctuation',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, [
@@ -131,8 +129,8 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'one character and two are enough, wherever they stand, in any script',
-    promise: 'P9: one finds what was said',
+    name: 'one or two characters are enough, at any position and in any script',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, [
@@ -163,8 +161,8 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'what was said, answered, returned by a tool and summarised is found; what was not said is not',
-    promise: 'P9: one finds what was said',
+    name: 'messages, answers, tool results and summaries are found; other entries are not',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, []);
@@ -173,7 +171,7 @@ export const searchCases: readonly StoreCase[] = [
       const text = { type: 'text', text: 'answered: wombat' };
       const result = { role: 'toolResult', toolCallId: 'c1', toolName: 'wombat' };
       await store.append(id, [
-        user('said: wombat'),
+        user('sent: wombat'),
         { type: 'message', message: { role: 'assistant', content: [thinking, text] } },
         { type: 'message', message: { role: 'assistant', content: [thinking, call] } },
         { type: 'message', message: { ...result, content: [{ type: 'text', text: 'returned: wombat' }] } },
@@ -182,24 +180,24 @@ export const searchCases: readonly StoreCase[] = [
         { type: 'session_info', name: 'a wombat in the title' },
       ]);
       const first = (await store.read(id, { from: 2, limit: 1 })).entries[0]?.entry as { id: string };
-      await store.append(id, [compaction('summarised: wombat', first.id)]);
+      await store.append(id, [compaction('summarized: wombat', first.id)]);
       await store.patch(id, { label: 'wombat' });
       const { hits } = await store.search({ text: 'wombat', ...PATIENT });
       assert.deepEqual(
         hits.map(({ seq, role, snippet }) => [seq, role, snippet]),
         [
-          [9, 'summary', 'summarised: wombat'],
+          [9, 'summary', 'summarized: wombat'],
           [6, 'note', 'noted: wombat'],
           [5, 'tool', 'returned: wombat'],
           [3, 'assistant', 'answered: wombat'],
-          [2, 'user', 'said: wombat'],
+          [2, 'user', 'sent: wombat'],
         ],
       );
     },
   },
   {
-    name: 'a hit says where and when it was said and shows what was found',
-    promise: 'P9: one finds what was said',
+    name: 'a hit has its session, seq and time, and shows the match',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, []);
@@ -219,7 +217,7 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'nothing that is typed makes a search fail or hang',
+    name: 'no input makes a search fail or hang',
     promise: 'P8: a query is text, not a program',
     area: 'search',
     async run({ store }) {
@@ -245,8 +243,8 @@ export const searchCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'half a character is found in no whole one',
-    promise: 'P9: one finds what was said',
+    name: 'half a character does not match a whole one',
+    promise: 'P9: users find messages',
     area: 'search',
     async run({ store }) {
       const id = await session(store, ['half \ud83d here', 'whole 😀 here']);
@@ -286,7 +284,7 @@ const HOSTILE: readonly string[] = [
   '\u202e\u2066',
 ];
 
-/** At once: a search that answers later what was committed before is no search. */
+/** Expects the hits at once: a search must find what was committed before it. */
 export async function finds(
   store: Store,
   query: string | SearchQuery,
