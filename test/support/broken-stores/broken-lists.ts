@@ -16,7 +16,7 @@ const COPIES =
   'a session whose last entry is a copy is as old as the original, until something new is stored in it';
 const ESTIMATED = 'the tokens of a session are estimated where no usage was reported';
 const COUNTED = 'reported usage, the end of a turn, a compaction and a move say how large the context is';
-const CUT = 'a tail can be cut to its newest entries, and to some kinds of them';
+const CUT = 'a tail can be limited to its newest entries and to some kinds';
 
 export const brokenLists: readonly BrokenStore[] = [
   brokenList('sorts every list by time', SORTED, ({ sort: _sort, ...query }, right) => right.list(query)),

@@ -11,7 +11,7 @@ const LARGE = WORDS.repeat(1500);
 export const tokenCases: readonly StoreCase[] = [
   {
     name: 'the tokens of a session are estimated where no usage was reported',
-    promise: 'P9: what one sees is what is there',
+    promise: 'P9: lists show the current state',
     area: 'list',
     async run({ store, reopen }) {
       const id = await session(store);
@@ -37,7 +37,7 @@ export const tokenCases: readonly StoreCase[] = [
   },
   {
     name: 'reported usage, the end of a turn, a compaction and a move say how large the context is',
-    promise: 'P9: what one sees is what is there',
+    promise: 'P9: lists show the current state',
     area: 'list',
     async run({ store, reopen }) {
       const id = await session(store, [WORDS]);
