@@ -15,7 +15,7 @@ import type { ProfileFor } from './agents/profiles.ts';
 import type { ModelInUse } from './agents/session-models.ts';
 import type { Clock } from './clock.ts';
 import type { Hub } from './hub.ts';
-import { InboxNews } from './schedule/inbox-news.ts';
+import { InboxSignal } from './schedule/inbox-signal.ts';
 import type { Lanes } from './schedule/lanes.ts';
 import type { SessionOptions } from './session-options.ts';
 import type { QueueSettings } from './session-settings.ts';
@@ -61,7 +61,7 @@ export interface EngineOptions {
 /** What the sessions of one engine share: the store, and what was learned about models. */
 export class EngineContext {
   readonly options: EngineOptions;
-  readonly news: InboxNews = new InboxNews();
+  readonly inboxSignal: InboxSignal = new InboxSignal();
   /** Aborts when nothing new is accepted. */
   readonly closing: AbortController = new AbortController();
   /** Aborts when what ran here has ended: whoever still waits, waits for another process. */

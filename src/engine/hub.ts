@@ -11,9 +11,12 @@ const AT_ONCE = 1000;
 export class Hub {
   readonly #listeners: Set<Listener> = new Set();
   readonly #taps: Set<(event: SessionEvent) => void> = new Set();
+  readonly #followers: Map<string, Set<(event: SessionEvent) => void>> = new Map();
 
   publish(event: SessionEvent): void {
     for (const tap of this.#taps) tap(event);
+    for (const id of [event.sessionId, event.inboxId])
+      for (const follow of (id === undefined ? undefined : this.#followers.get(id)) ?? []) follow(event);
     for (const listener of this.#listeners) listener.offer(event);
   }
 
@@ -21,6 +24,21 @@ export class Hub {
   tap(tap: (event: SessionEvent) => void): () => void {
     this.#taps.add(tap);
     return () => this.#taps.delete(tap);
+  }
+
+  /**
+   * Calls `follow` with the events of one session, or of one message, at the moment they are published. It must not
+   * throw. An event costs the same however many other sessions are followed.
+   * @returns how to stop.
+   */
+  follow(id: string, follow: (event: SessionEvent) => void): () => void {
+    const followers = this.#followers.get(id) ?? new Set();
+    this.#followers.set(id, followers);
+    followers.add(follow);
+    return () => {
+      followers.delete(follow);
+      if (followers.size === 0 && this.#followers.get(id) === followers) this.#followers.delete(id);
+    };
   }
 
   /** Events from now on that pass the filter, until the subscription is closed or its signal aborts. */

@@ -56,7 +56,7 @@ import { Session } from './session.ts';
 import { queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import type { Tool } from './tools/tool.ts';
-import { awaitEnd, startTurn, type TurnStream } from './turn/turn-stream.ts';
+import { awaitEnd, type FollowOptions, startTurn, type TurnStream } from './turn/turn-stream.ts';
 import { historyTurnsFor } from './window/history-turns.ts';
 
 export interface RepriseOptions {
@@ -254,19 +254,9 @@ export class Reprise implements AsyncDisposable {
 
   /** The events of an accepted message until its turn has ended, from now on. */
   follow(inboxId: string, { signal }: { readonly signal?: AbortSignal } = {}): TurnStream {
-    const { store, hub, news, closed, options } = this.#context;
     return startTurn({
-      store,
-      hub,
-      news,
-      clock: options.clock,
+      ...this.#following(inboxId, signal),
       signal: undefined,
-      closed: signal === undefined ? closed.signal : AbortSignal.any([closed.signal, signal]),
-      accept: async () => {
-        const { sessionId, sessionKey } = await store.inbox.get(inboxId);
-        return { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
-      },
-      run: async ({ sessionId }) => this.#runners.wake(sessionId),
       stop: async () => undefined,
     });
   }
@@ -276,11 +266,24 @@ export class Reprise implements AsyncDisposable {
     inboxId: string,
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<DoneEvent | ErrorEvent> {
-    const { store, hub, news, closed, options } = this.#context;
-    const run = async ({ sessionId }: { readonly sessionId: string }): Promise<void> =>
-      this.#runners.wake(sessionId);
-    const { clock } = options;
-    return awaitEnd({ store, hub, news, clock, run, signal, closed: closed.signal }, inboxId);
+    return awaitEnd(this.#following(inboxId, signal));
+  }
+
+  #following(inboxId: string, signal: AbortSignal | undefined): FollowOptions {
+    const { store, hub, inboxSignal, closed, options } = this.#context;
+    return {
+      store,
+      hub,
+      inboxSignal,
+      clock: options.clock,
+      about: inboxId,
+      closed: signal === undefined ? closed.signal : AbortSignal.any([closed.signal, signal]),
+      accept: async () => {
+        const { sessionId, sessionKey } = await store.inbox.get(inboxId);
+        return { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
+      },
+      run: async ({ sessionId }) => this.#runners.wake(sessionId),
+    };
   }
 
   async sessions(query: ListQuery = {}): Promise<SessionPage> {

@@ -101,7 +101,7 @@ export class Session {
     { idempotencyKey, source = 'library', signal, queueMode = 'followup' }: SendOptions = {},
   ): TurnStream {
     const { store, options } = this.#context;
-    return this.#start(signal, async () => {
+    const accept = async (): Promise<InboxReceipt> => {
       const said = bodyOf(input);
       if (queueMode !== 'session') checkOneOf('queueMode', queueMode, QUEUE_MODES);
       // A program waits for each of its answers, so no limit of the queue drops its messages.
@@ -113,7 +113,9 @@ export class Session {
       const limits = own === undefined ? {} : { queue: { cap: own.cap, drop: own.drop } };
       const inbound = { sessionKey: this.key, sessionId: this.id, source, body, ...limits };
       return store.inbox.receive({ ...inbound, ...keyed });
-    });
+    };
+    // A followup is never joined to a turn that runs, so it needs one of its own.
+    return this.#start(signal, accept, { mayWait: queueMode !== 'followup' });
   }
 
   /** The last message once more, or in other words; what was there stays as a branch. */
@@ -282,20 +284,25 @@ export class Session {
     return explainTurn(whole, { frame, turnId, inbox: this.#context.store.inbox });
   }
 
-  #start(signal: AbortSignal | undefined, accept: () => Promise<InboxReceipt>): TurnStream {
-    const { store, hub, news, closed, options } = this.#context;
+  #start(
+    signal: AbortSignal | undefined,
+    accept: () => Promise<InboxReceipt>,
+    { mayWait = true }: { readonly mayWait?: boolean } = {},
+  ): TurnStream {
+    const { store, hub, inboxSignal, closed, options } = this.#context;
     return startTurn({
       store,
       hub,
-      news,
+      inboxSignal,
       clock: options.clock,
       signal,
+      about: this.id,
       closed: closed.signal,
       accept: async () => {
         this.#context.assertOpen();
         return accept();
       },
-      run: () => this.#runner.wake(),
+      run: (receipt) => this.#runner.wake(mayWait || !receipt.fresh ? {} : { due: receipt }),
       stop: ({ inboxId }) => this.#stopItem(inboxId),
     });
   }

@@ -1,3 +1,4 @@
+import type { InboxChange } from '../../src/store/port/store.ts';
 import type { Life } from './life.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -6,12 +7,12 @@ const MAX_DELAY_MS = 1000;
 
 interface Listener {
   readonly life: Life;
-  readonly waiting: Set<string>;
+  readonly waiting: Map<string, InboxChange>;
   isDue: boolean;
   wake: () => void;
 }
 
-/** `inbox.watch` in virtual time: whoever listens hears which sessions changed, soon, often several at once. */
+/** `inbox.watch` in virtual time: a listener hears which rows changed, soon, often several at once. */
 export class Changes {
   readonly #scheduler: Scheduler;
   readonly #listeners: Set<Listener> = new Set();
@@ -20,13 +21,13 @@ export class Changes {
     this.#scheduler = scheduler;
   }
 
-  tell(sessionId: string): void {
+  tell(change: InboxChange): void {
     for (const listener of this.#listeners) {
       if (listener.life.state === 'dead') {
         this.#listeners.delete(listener);
         continue;
       }
-      listener.waiting.add(sessionId);
+      listener.waiting.set(change.inboxId, change);
       if (listener.isDue) continue;
       listener.isDue = true;
       this.#scheduler.in(this.#scheduler.random.skewed(1, MAX_DELAY_MS), listener.life, () => {
@@ -37,8 +38,8 @@ export class Changes {
   }
 
   /** From the call on, not from the first look. */
-  listen(life: Life, signal: AbortSignal): AsyncIterable<string> {
-    const listener: Listener = { life, waiting: new Set(), isDue: false, wake: () => undefined };
+  listen(life: Life, signal: AbortSignal): AsyncIterable<InboxChange> {
+    const listener: Listener = { life, waiting: new Map(), isDue: false, wake: () => undefined };
     this.#listeners.add(listener);
     const listeners = this.#listeners;
     signal.addEventListener('abort', () => {
@@ -47,7 +48,7 @@ export class Changes {
     });
     return (async function* () {
       while (!signal.aborted) {
-        const told = [...listener.waiting];
+        const told = [...listener.waiting.values()];
         if (listener.isDue || told.length === 0) {
           await new Promise<void>((resolve) => {
             listener.wake = resolve;

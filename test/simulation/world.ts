@@ -1,4 +1,4 @@
-import { type AppendOptions, RepriseError } from '../../src/index.ts';
+import { type AppendOptions, type InboxReceipt, type InboxState, RepriseError } from '../../src/index.ts';
 import { Changes } from './changes.ts';
 import type { Evidence } from './judge.ts';
 import type { HeldLease, Life } from './life.ts';
@@ -77,16 +77,19 @@ export class World {
   /** Tells watchers of the inbox, as a store does after a commit. */
   saw(label: string, args: readonly unknown[], value: unknown): void {
     if (label === 'inbox.receive') {
-      const { inboxId, sessionId } = value as { inboxId: string; sessionId: string };
+      const { inboxId, sessionId, dropped } = value as InboxReceipt;
       this.#sessionOf.set(inboxId, sessionId);
       if (!this.#acceptedAt.has(inboxId)) this.#acceptedAt.set(inboxId, this.scheduler.date.toISOString());
-      this.changes.tell(sessionId);
+      this.changes.tell({ sessionId, inboxId, state: 'accepted' });
+      for (const id of dropped) this.changes.tell({ sessionId, inboxId: id, state: 'dropped' });
     } else if (label === 'inbox.settle') {
-      const sessionId = this.#sessionOf.get(String(args[0]));
-      if (sessionId !== undefined) this.changes.tell(sessionId);
+      const [inboxId, state] = args as [string, InboxState];
+      const sessionId = this.#sessionOf.get(inboxId);
+      if (sessionId !== undefined) this.changes.tell({ sessionId, inboxId, state });
     } else if (label === 'append') {
       const { settle = [] } = (args[2] ?? {}) as AppendOptions;
-      if (settle.length > 0) this.changes.tell(String(args[0]));
+      for (const { inboxId, state } of settle)
+        this.changes.tell({ sessionId: String(args[0]), inboxId, state });
     }
   }
 

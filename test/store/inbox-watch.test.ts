@@ -23,11 +23,11 @@ const message = (text: string, more: Partial<Inbound> = {}): Inbound => ({
   ...more,
 });
 
-/** Everything a watch names, from now on. */
+/** The sessions of everything a watch reports, from now on. */
 function listen(store: Store, signal: AbortSignal): string[] {
   const heard: string[] = [];
   void (async () => {
-    for await (const id of store.inbox.watch({ signal })) heard.push(id);
+    for await (const { sessionId } of store.inbox.watch({ signal })) heard.push(sessionId);
   })();
   return heard;
 }
@@ -55,6 +55,32 @@ describe.each(['jsonl', 'sqlite'] as const)('watching the inbox of a shared %s s
     await driver.send({ op: 'settle', inboxId: put['inboxId'] });
     await vi.waitFor(() => expect(heard).toContain(put['id']), soon);
     expect((await driver.stop()).code).toBe(0);
+    stop.abort();
+  });
+
+  test('own changes and those of another handle are heard in any order, none is missed', async () => {
+    const home = newHome();
+    const stop = new AbortController();
+    await using ours = await openStore({ kind, home, durability: 'os' });
+    await using other = await openStore({ kind, home, durability: 'os' });
+    const heard = new Set<string>();
+    void (async () => {
+      for await (const { inboxId, state } of ours.inbox.watch({ signal: stop.signal }))
+        heard.add(`${inboxId} ${state}`);
+    })();
+    const expected = new Set<string>();
+    const change = async (store: Store, n: number): Promise<void> => {
+      const { inboxId } = await store.inbox.receive(
+        message(`${n}`, { sessionKey: `agent:main:tg:direct:${n}` }),
+      );
+      expected.add(`${inboxId} accepted`);
+      if (n % 3 > 0) return;
+      await vi.waitFor(() => expect(heard).toContain(`${inboxId} accepted`), soon);
+      await store.inbox.settle(inboxId, 'done');
+      expected.add(`${inboxId} done`);
+    };
+    for (let n = 0; n < 60; n++) await Promise.all([change(ours, 2 * n), change(other, 2 * n + 1)]);
+    await vi.waitFor(() => expect([...expected].filter((one) => !heard.has(one))).toEqual([]), soon);
     stop.abort();
   });
 

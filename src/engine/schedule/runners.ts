@@ -148,17 +148,20 @@ export class Runners {
 
   /** Until this engine closes: what changed in any inbox concerns whoever runs it, or waits for its end. */
   async #heed(): Promise<void> {
-    const { closed, news, store } = this.#options.context;
+    const { closed, inboxSignal, store } = this.#options.context;
+    inboxSignal.isLive = true;
     try {
-      for await (const sessionId of store.inbox.watch({ signal: closed.signal })) {
-        news.tell(sessionId);
+      for await (const change of store.inbox.watch({ signal: closed.signal })) {
+        inboxSignal.notify(change);
         // Only who has the session: whoever accepted a message for an idle one runs it, and the sweep sees to the rest.
-        const heeded = this.#runners.get(sessionId)?.heed();
+        const heeded = this.#runners.get(change.sessionId)?.heed(change);
         heeded?.catch(() => undefined); // the next boundary looks again
       }
     } catch (error) {
       // The store closed before this engine did: everything is told by looks from now on.
       if (!(error instanceof RepriseError)) throw error;
+    } finally {
+      inboxSignal.isLive = false;
     }
   }
 

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { isSubagentSessionKey } from '../../keys/predicates.ts';
 import type { Model } from '../../models/model.ts';
-import type { InboxItem, Lease, SessionRecord } from '../../store/port/store.ts';
+import type { InboxChange, InboxItem, Lease, SessionRecord } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { ModelInUse } from '../agents/session-models.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -17,6 +17,7 @@ import { ContextGuard } from '../window/guard.ts';
 import { flushMemory } from '../window/memory-flush.ts';
 import { standingOf } from '../window/standing.ts';
 import { SummaryBreaker } from '../window/summary-breaker.ts';
+import { isOpen } from './item-end.ts';
 import type { Slot } from './lanes.ts';
 import { isRunning, nextTurn, saidBefore } from './queue.ts';
 import { RoomWait } from './room-wait.ts';
@@ -26,6 +27,8 @@ export interface SessionFrame extends RequestFrame {
   readonly inUse: ModelInUse;
   readonly toolsByName: ReadonlyMap<string, Tool>;
 }
+
+type DueMessage = Pick<InboxItem, 'sessionKey'>;
 
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
@@ -42,6 +45,10 @@ export class SessionRunner {
   #isAwake = false;
   #isClosed = false;
   #isHeld = false;
+  /** A message that needs a turn of its own now, so that no look at the inbox is needed before the lease is taken. */
+  #due: DueMessage | undefined;
+  /** How many changes of the inbox were reported that a turn or the queue depends on. */
+  #changes = 0;
   /** Set while messages wait for more from the same sender. */
   #debounce: { readonly over: Promise<void>; readonly cancel: () => void } | undefined;
 
@@ -57,10 +64,11 @@ export class SessionRunner {
   }
 
   /** Runs queued messages unless another process does. Resolves when this process has nothing left to do for them. */
-  async wake(): Promise<void> {
+  async wake({ due }: { readonly due?: DueMessage } = {}): Promise<void> {
     // A drain that has nothing to await would end before it is assigned below, and the runner would stay busy.
     if (this.#isHeld) return;
     this.#isAwake = true;
+    this.#due ??= due;
     this.#draining ??= this.#drainAll();
     return this.#draining;
   }
@@ -95,10 +103,19 @@ export class SessionRunner {
   }
 
   /** Something changed in the inbox of this session, here or in another process. */
-  async heed(): Promise<void> {
+  async heed({ inboxId, state }: InboxChange): Promise<void> {
     const turn = this.#turn;
-    if (turn !== undefined) turn.look(await this.#context.store.inbox.pending(this.sessionId));
-    else if (this.lane.isHeld || this.#room.hasMessage) await this.wake();
+    // What a turn does to its own rows is not news to it.
+    if (turn?.isWritten === true || state === 'merged' || state === 'running') return;
+    this.#changes++;
+    if (turn === undefined) {
+      if (this.lane.isHeld || this.#room.hasMessage) await this.wake();
+      return;
+    }
+    // The acceptance of its own message may be reported late.
+    const isLead = inboxId === turn.lead.inboxId;
+    if (isLead === isOpen({ state })) return;
+    turn.look(await this.#context.store.inbox.pending(this.sessionId));
   }
 
   /** Starts no further turn. Queued messages stay in the inbox for the process that opens the store next. */
@@ -211,18 +228,23 @@ export class SessionRunner {
     const { store, options } = this.#context;
     const { clock, lanes } = options;
     this.#debounce?.cancel();
-    const rows = await store.inbox.pending(this.sessionId);
-    this.#room.look(rows);
-    if (this.#room.isOn) return;
-    const next = nextTurn(rows, clock.now().getTime());
-    if (!rows.some(isRunning)) {
-      if (next === undefined) return this.lane.giveBack();
-      if (next.waitMs > 0) return this.#wait(next.waitMs);
+    let due = this.#room.hasMessage ? undefined : this.#due;
+    this.#due = undefined;
+    if (due === undefined) {
+      const rows = await store.inbox.pending(this.sessionId);
+      this.#room.look(rows);
+      if (this.#room.isOn) return;
+      const next = nextTurn(rows, clock.now().getTime());
+      if (!rows.some(isRunning)) {
+        if (next === undefined) return this.lane.giveBack();
+        if (next.waitMs > 0) return this.#wait(next.waitMs);
+      }
+      due = rows[0] as InboxItem;
     }
-    const { sessionKey } = rows[0] as InboxItem;
+    const { sessionKey } = due;
     using slot = await lanes.enter(isSubagentSessionKey(sessionKey) ? 'children' : 'turns');
+    // If more messages wait, the lane cannot release its lease and wakes this runner.
     await this.lane.run((lease) => this.#take(lease, slot), { waitMs: 0 });
-    this.#isAwake = true;
   }
 
   /** By the rows as they are now that the session is ours: somebody may have run some of them meanwhile. */
@@ -230,6 +252,9 @@ export class SessionRunner {
     if (this.#isHeld) return;
     const { store, options } = this.#context;
     const { epoch } = lease;
+    // Whatever woke this runner before is seen by this look.
+    this.#isAwake = false;
+    const changes = this.#changes;
     const rows = await store.inbox.pending(this.sessionId);
     // Whoever stands in this lane is the only runner, so a row that is running has lost its own.
     const isOrphaned = rows.some(isRunning);
@@ -239,6 +264,8 @@ export class SessionRunner {
     const lead = await store.inbox.take(this.sessionId, take);
     if (lead === null) return;
     const isRetry = rows.some((item) => item.inboxId === lead.inboxId && isRunning(item));
+    // Rows that a dead runner left behind keep no lease: only another look finds them.
+    if (isRetry) this.#isAwake = true;
     using turn = new RunningTurn(lead, {
       hub: this.#context.hub,
       clock: options.clock,
@@ -254,6 +281,7 @@ export class SessionRunner {
       await runItem(
         { context: this.#context, runner: this, turn, lease, room: this.#room },
         { before, after: next?.after ?? [] },
+        () => (this.#changes === changes && this.#context.inboxSignal.isLive ? rows : undefined),
       );
     } finally {
       this.#turn = undefined;

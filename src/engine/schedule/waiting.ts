@@ -55,7 +55,7 @@ export interface WaitOptions {
 
 /** The row as it ended, in whichever process; undefined: it has not, and the time is over or this engine closes. */
 export async function untilEnded(
-  { store, news, closing, options: { clock } }: EngineContext,
+  { store, inboxSignal, closing, options: { clock } }: EngineContext,
   { inboxId, sessionId }: Pick<InboxItem, 'inboxId' | 'sessionId'>,
   { until, signal }: WaitOptions,
 ): Promise<InboxItem | undefined> {
@@ -64,7 +64,7 @@ export async function untilEnded(
     const look = new AbortController();
     const either = AbortSignal.any([over, look.signal]);
     // Asked for before looking, no change is missed.
-    const change = news.next(sessionId, either);
+    const change = inboxSignal.wait(sessionId, either);
     try {
       const item = await ended(store, inboxId);
       if (!isOpen(item)) return item;

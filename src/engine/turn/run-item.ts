@@ -14,9 +14,10 @@ import { goToPlace } from '../schedule/own-place.ts';
 import { joinable, type NextTurn, saidBefore } from '../schedule/queue.ts';
 import { keep, keptAnswer, recount, writeKept } from '../schedule/refused-try.ts';
 import type { RoomWait } from '../schedule/room-wait.ts';
-import type { SessionFrame, SessionRunner } from '../schedule/session-runner.ts';
+import type { SessionRunner } from '../schedule/session-runner.ts';
 import { responseUsageOf } from '../session-settings.ts';
 import type { Tool } from '../tools/tool.ts';
+import type { TurnBasis } from '../window/background-compaction.ts';
 import { itemEntries, join, leftBehind } from './join-turn.ts';
 import { endEntry, endOf, inspectTurn, whyNot } from './recovery.ts';
 import type { RunningTurn } from './running-turn.ts';
@@ -46,10 +47,11 @@ export interface ItemRun {
 type Company = Pick<NextTurn, 'before' | 'after'>;
 
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
-export async function runItem(run: ItemRun, next: Company): Promise<void> {
+export async function runItem(run: ItemRun, next: Company, known: KnownRows): Promise<void> {
   const { context, runner, turn, lease, room } = run;
   let isSaid = false;
   let unwritten: WriteAnswer | undefined;
+  let basis: TurnBasis | undefined;
   const on: AnswerNews = {
     said: () => {
       isSaid = true;
@@ -57,13 +59,16 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
     unwritten: (answered) => {
       unwritten = answered;
     },
+    began: (said) => {
+      basis = said;
+    },
   };
   try {
     unwritten = await keptAnswer(run);
-    const end = await (unwritten === undefined ? answer(run, next, on) : writeKept(run, unwritten));
+    const end = await (unwritten === undefined ? answer(run, next, known, on) : writeKept(run, unwritten));
     if (!turn.isWritten) await settle(run, { end });
     turn.emit({ type: 'done', ...end });
-    runner.background.consider(end.tokenEstimate);
+    runner.background.consider(end.tokenEstimate, basis);
   } catch (error) {
     const failure = error instanceof RepriseError ? error : unexpected(error);
     // Whoever took over tells how it ends. An append may be refused before the lease is known to be lost.
@@ -86,26 +91,28 @@ export async function runItem(run: ItemRun, next: Company): Promise<void> {
   for (const item of turn.members) await context.options.afterItem(item, { isRetry });
 }
 
+/** The rows from which the turn was chosen, if nothing else has changed since. */
+type KnownRows = () => readonly InboxItem[] | undefined;
+
 /** What is heard of a turn before it ends. */
 interface AnswerNews {
   /** What it answers is stored. */
   readonly said: () => void;
   /** The answer is whole and could not be written. */
   readonly unwritten: (write: WriteAnswer) => void;
+  readonly began: (basis: TurnBasis) => void;
 }
 
 /** A turn whose words are stored, with what it is answered with. */
-interface SaidTurn {
-  readonly record: SessionRecord;
-  readonly frame: SessionFrame;
+interface SaidTurn extends TurnBasis {
   readonly turnStore: TurnStore;
   /** The last entry that stands before its answer. */
   readonly seq: number;
 }
 
-async function answer(run: ItemRun, company: Company, on: AnswerNews): Promise<TurnEnd> {
+async function answer(run: ItemRun, company: Company, known: KnownRows, on: AnswerNews): Promise<TurnEnd> {
   const said = await say(run, company, on);
-  return 'turnStore' in said ? await ask(run, said, on) : said;
+  return 'turnStore' in said ? await ask(run, said, known, on) : said;
 }
 
 /** Stores what was said, before any model is asked. Answers with the end where that was all, or a try before had one. */
@@ -162,13 +169,16 @@ async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Pr
 async function ask(
   run: ItemRun,
   { record, frame: first, turnStore, seq }: SaidTurn,
+  known: KnownRows,
   on: AnswerNews,
 ): Promise<TurnEnd> {
   const { context, runner, turn, lease } = run;
   const { store, options } = context;
   const { lead, turnId } = turn;
   const { sessionId } = runner;
+  on.began({ record, frame: first });
   let frame = first;
+  let isFirst = !turn.isRetry;
   const newcomers = (rows: readonly InboxItem[]): InboxItem[] =>
     leftBehind(rows, turn).length > 0 ? [] : joinable(rows);
   const { provider, id } = frame.model;
@@ -207,8 +217,12 @@ async function ask(
       return true;
     },
     atBoundary: async () => {
-      const rows = await store.inbox.pending(sessionId);
-      turn.look(rows);
+      // Nothing has changed since the turn was chosen but what the turn itself did: its rows need not be read again.
+      const seen = isFirst ? known() : undefined;
+      isFirst = false;
+      const rows =
+        seen?.filter(({ inboxId }) => !turn.answers(inboxId)) ?? (await store.inbox.pending(sessionId));
+      if (seen === undefined) turn.look(rows);
       if (turn.signal.aborted) return;
       for (const item of newcomers(rows)) await join(run, item, turnStore);
       await runner.background.commit(lease, emit);

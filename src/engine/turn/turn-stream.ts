@@ -1,12 +1,12 @@
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxReceipt, Store } from '../../store/port/store.ts';
+import type { InboxChange, InboxReceipt, Store } from '../../store/port/store.ts';
 import type { Usage } from '../../transcript/entry.ts';
 import { type Clock, pause } from '../clock.ts';
-import { isTerminal, type TurnEvent } from '../events.ts';
-import type { Hub, Subscription } from '../hub.ts';
-import type { InboxNews } from '../schedule/inbox-news.ts';
-import { answeredBy, ended, endOf, isOpen, type TurnEndEvent } from '../schedule/item-end.ts';
+import { isTerminal, type SessionEvent, type TurnEvent } from '../events.ts';
+import type { Hub } from '../hub.ts';
+import type { InboxSignal } from '../schedule/inbox-signal.ts';
+import { ended, endOf, isOpen, type TurnEndEvent } from '../schedule/item-end.ts';
 
 /** How a turn ended well. */
 export interface TurnResult {
@@ -22,141 +22,159 @@ export interface TurnStream extends AsyncIterable<TurnEvent> {
   readonly result: Promise<TurnResult>;
 }
 
-export interface TurnStreamOptions {
+export interface FollowOptions {
   readonly store: Store;
   readonly hub: Hub;
-  readonly news: InboxNews;
+  readonly inboxSignal: InboxSignal;
   readonly clock: Clock;
+  /** The id of the session, or of the message, whose events may belong to the message. */
+  readonly about: string;
   readonly accept: () => Promise<InboxReceipt>;
-  /** Runs the session here, if nobody else does. */
+  /** Runs the session here, unless another process does. */
   readonly run: (receipt: InboxReceipt) => Promise<void>;
-  readonly stop: (receipt: InboxReceipt) => Promise<void>;
-  readonly signal: AbortSignal | undefined;
-  /** Aborts when this process will hear of no end any more. */
+  /** Aborts when this process will not learn of the end any more. */
   readonly closed: AbortSignal;
 }
 
-/** Between two looks when nobody tells of a change: a runner that died says nothing. */
+export interface TurnStreamOptions extends FollowOptions {
+  readonly stop: (receipt: InboxReceipt) => Promise<void>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Between two looks at the row when no change was reported: a runner that died reports nothing. */
 const LOOK_MS = 1000;
-/** Here the hub is faster by nature; a moment's grace lets it say the same with all its events. */
+/** The hub is usually faster than the row; this lets it report the same end with all its events. */
 const GRACE_MS = 200;
 /** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
 const OVER = 'over';
 
 /** Starts at once, whether or not anybody reads: a turn does not depend on its listeners. */
 export function startTurn(options: TurnStreamOptions): TurnStream {
-  const { hub } = options;
-  // Before the message is accepted: another sender's run may take it up and answer at once.
-  const subscription = hub.subscribe(() => true);
-  const accepted = options.accept();
+  const { stop, signal } = options;
   const events = new EventLog();
-  const result = follow(options, accepted, subscription, events);
-  result.catch(() => undefined); // whoever reads the events has been told; whoever awaits it is told again
-  accepted.catch(() => undefined);
-  return {
-    accepted,
-    result,
-    [Symbol.asyncIterator]: () => events.read(accepted),
-  };
-}
-
-async function follow(
-  options: TurnStreamOptions,
-  accepting: Promise<InboxReceipt>,
-  subscription: Subscription,
-  events: EventLog,
-): Promise<TurnResult> {
-  const { store, run, stop, signal, closed } = options;
-  const receipt = await accepting.catch((error: unknown) => {
-    subscription.close();
-    events.end();
-    throw error;
-  });
-  events.push({ type: 'accepted' });
-  if (receipt.held) await tellPlace(store, receipt, events);
-  const onAbort = (): void => void stop(receipt).catch(() => undefined); // then it is not stopped, and ends as it ends
+  const { accepted, end } = follow(options, (event) => events.push(event));
+  const onAbort = (): void => void accepted.then(stop).catch(() => undefined); // not stopped: it ends as it ends
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted === true) onAbort();
+  const finish = (): void => {
+    signal?.removeEventListener('abort', onAbort);
+    events.end();
+  };
+  end.then(finish, finish);
+  const result = end.then(resultOf);
+  result.catch(() => undefined); // the events report it, and whoever awaits it gets it again
+  return { accepted, result, [Symbol.asyncIterator]: () => events.read(accepted) };
+}
+
+/** How an accepted message ends, whoever runs it. Nothing else of its turn is kept in memory. */
+export async function awaitEnd(options: FollowOptions): Promise<TurnEndEvent> {
+  return follow(options, () => undefined).end;
+}
+
+function resultOf(end: TurnEndEvent): TurnResult {
+  if (end.type === 'error') {
+    const { code, message, why, details } = end;
+    throw new RepriseError(code, message, { why, details });
+  }
+  const { turnId, text, usage } = end;
+  return { turnId, text, usage };
+}
+
+interface Followed {
+  readonly accepted: Promise<InboxReceipt>;
+  readonly end: Promise<TurnEndEvent>;
+}
+
+/** The one way to follow a message: from its acceptance to its end, in whichever process it runs. */
+function follow(options: FollowOptions, emit: (event: TurnEvent) => void): Followed {
+  const { hub, about } = options;
+  const heard = new HeardEvents(emit);
+  // Before the message is accepted: another sender's run may take it up and answer at once.
+  const leave = hub.follow(about, (event) => heard.take(event));
+  const accepted = options.accept();
+  accepted.catch(() => undefined); // `end` rejects with the same
+  const end = untilEnd(options, accepted, heard).finally(leave);
+  end.catch(() => undefined); // reported by whatever the caller makes of it
+  return { accepted, end };
+}
+
+async function untilEnd(
+  options: FollowOptions,
+  accepting: Promise<InboxReceipt>,
+  heard: HeardEvents,
+): Promise<TurnEndEvent> {
+  const { store, run, closed } = options;
+  const receipt = await accepting;
+  heard.emit({ type: 'accepted' });
+  if (receipt.held) await tellPlace(store, receipt, heard);
   const poll = new AbortController();
   try {
-    const here = listen(subscription, receipt.inboxId, events);
+    const here = heard.of(receipt.inboxId);
+    // One that was accepted before may have ended before: no event reports that any more.
+    if (!receipt.fresh && !heard.runsHere) {
+      const item = await ended(store, receipt.inboxId).catch(() => undefined); // looked at again below
+      if (item !== undefined && !isOpen(item) && !heard.runsHere) return heard.end(endOf(item));
+    }
     const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is an event or a state of the row
     runHere();
-    const tellEntries = receipt.held ? await entryTeller(store, receipt, events) : async () => undefined;
+    const tellEntries = receipt.held ? await entryTeller(store, receipt, heard) : async () => undefined;
     const elsewhere = watchEnd(options, receipt, {
       signal: poll.signal,
       onOpen: runHere,
       onLook: tellEntries,
-      isTold: () => events.runsHere,
+      isTold: () => heard.runsHere,
     });
-    const end = await Promise.race([here, elsewhere, whenClosed(closed, poll.signal, receipt)]);
-    if (!events.hasEnded) events.push(end);
-    if (end.type === 'error') {
-      const { code, message, why, details } = end;
-      throw new RepriseError(code, message, { why, details });
-    }
-    const { turnId, text, usage } = end;
-    return { turnId, text, usage };
+    return heard.end(await Promise.race([here, elsewhere, whenClosed(closed, poll.signal, receipt)]));
   } catch (error) {
     // A look that found the store closed says less than that this engine is.
     throw closed.aborted && isClosedStore(error) ? closedError(receipt) : error;
   } finally {
     poll.abort(OVER);
-    signal?.removeEventListener('abort', onAbort);
-    subscription.close();
-    events.end();
   }
 }
 
-async function listen(subscription: Subscription, inboxId: string, events: EventLog): Promise<TurnEndEvent> {
-  for await (const { inboxId: about, event } of subscription) {
-    if (about !== inboxId) continue;
-    events.push(event);
-    if (isTerminal(event)) return event;
-  }
-  return await new Promise<never>(() => undefined); // closed: the poll has told the end
-}
+/** The events of one message, out of those of its session. Which message it is may be known only later. */
+class HeardEvents {
+  readonly emit: (event: TurnEvent) => void;
+  readonly #end = Promise.withResolvers<TurnEndEvent>();
+  /** Of the session, while it is not known which message they should be about. */
+  #early: SessionEvent[] = [];
+  #inboxId: string | undefined;
+  #runsHere = false;
+  #hasEnded = false;
 
-/** How an accepted message ends, whoever runs it. Nothing else of its turn is kept. */
-export async function awaitEnd(
-  options: Omit<TurnStreamOptions, 'accept' | 'stop'>,
-  inboxId: string,
-): Promise<TurnEndEvent> {
-  const { store, hub, run, signal, closed } = options;
-  let isTold = false;
-  const subscription = hub.subscribe(({ inboxId: about, event }) => {
-    if (about !== inboxId) return false;
-    isTold ||= event.type === 'turn_start';
-    return isTerminal(event);
-  });
-  const over = new AbortController();
-  try {
-    const own = await store.inbox.get(inboxId);
-    const { sessionId, sessionKey } = own;
-    const receipt = { inboxId, sessionId, sessionKey, fresh: false, held: false, dropped: [] };
-    const item = await answeredBy(store, own);
-    if (!isOpen(item)) return endOf(item);
-    const runHere = (): void => void run(receipt).catch(() => undefined); // what goes wrong is a state of the row
-    runHere();
-    return await Promise.race([
-      firstEnd(subscription),
-      watchEnd(options, receipt, {
-        signal: over.signal,
-        onOpen: runHere,
-        onLook: async () => undefined,
-        isTold: () => isTold,
-      }),
-      whenClosed(signal === undefined ? closed : AbortSignal.any([closed, signal]), over.signal, receipt),
-    ]);
-  } finally {
-    over.abort(OVER);
-    subscription.close();
+  constructor(emit: (event: TurnEvent) => void) {
+    this.emit = emit;
   }
-}
 
-async function firstEnd(subscription: Subscription): Promise<TurnEndEvent> {
-  for await (const { event } of subscription) if (isTerminal(event)) return event;
-  return await new Promise<never>(() => undefined); // closed: somebody else has told the end
+  /** A turn of this process answers it: the hub reports everything. */
+  get runsHere(): boolean {
+    return this.#runsHere;
+  }
+
+  take(published: SessionEvent): void {
+    const { inboxId, event } = published;
+    if (this.#inboxId === undefined) this.#early.push(published);
+    else if (inboxId === this.#inboxId && !this.#hasEnded) {
+      this.#runsHere ||= event.type === 'turn_start';
+      if (isTerminal(event)) this.#end.resolve(this.end(event));
+      else this.emit(event);
+    }
+  }
+
+  /** Resolves with the end of the message, if this process runs it. */
+  of(inboxId: string): Promise<TurnEndEvent> {
+    this.#inboxId = inboxId;
+    for (const event of this.#early.splice(0)) this.take(event);
+    return this.#end.promise;
+  }
+
+  /** Emits the end once, however many ways report it. */
+  end(event: TurnEndEvent): TurnEndEvent {
+    if (!this.#hasEnded) this.emit(event);
+    this.#hasEnded = true;
+    return event;
+  }
 }
 
 /** The message is accepted and will be answered, but not while this engine is open. */
@@ -185,15 +203,15 @@ function isClosedStore(error: unknown): boolean {
 async function entryTeller(
   store: Store,
   { sessionId }: InboxReceipt,
-  events: EventLog,
+  heard: HeardEvents,
 ): Promise<() => Promise<void>> {
   let { lastSeq: seen } = await store.get(sessionId);
   return async () => {
-    if (events.runsHere) return;
+    if (heard.runsHere) return;
     const page = await store.read(sessionId, { from: seen + 1 }).catch(() => undefined); // the next look sees it
     for (const { seq, entry } of page?.entries ?? []) {
       seen = seq;
-      events.push({ type: 'entry', seq, entryType: entry.type });
+      heard.emit({ type: 'entry', seq, entryType: entry.type });
     }
   };
 }
@@ -211,19 +229,23 @@ interface WatchEndOptions {
  * each look offers to run it here: that comes to nothing as long as somebody else holds the session.
  */
 async function watchEnd(
-  { store, news, clock }: Pick<TurnStreamOptions, 'store' | 'news' | 'clock'>,
+  { store, inboxSignal, clock }: Pick<FollowOptions, 'store' | 'inboxSignal' | 'clock'>,
   { inboxId, sessionId }: InboxReceipt,
   { signal, onOpen, onLook, isTold }: WatchEndOptions,
 ): Promise<TurnEndEvent> {
+  // This row, and the one of the message that it is answered with.
+  const rows = new Set([inboxId]);
+  const isEnd = (change: InboxChange): boolean => rows.has(change.inboxId) && !isOpen(change);
   for (;;) {
     const look = new AbortController();
     const either = AbortSignal.any([signal, look.signal]);
-    const change = isTold() ? new Promise<void>(() => undefined) : news.next(sessionId, either);
+    const change = isTold() ? new Promise<void>(() => undefined) : inboxSignal.wait(sessionId, either, isEnd);
     await Promise.race([change, pause(clock, LOOK_MS, either)]);
     look.abort(OVER);
     if (signal.aborted) return await new Promise<never>(() => undefined);
     const item = await ended(store, inboxId).catch(() => undefined); // asked again: a store may be busy
     if (item === undefined) continue;
+    rows.add(item.inboxId);
     await onLook();
     if (isOpen(item)) {
       onOpen();
@@ -238,11 +260,11 @@ async function watchEnd(
 async function tellPlace(
   store: Store,
   { inboxId, sessionId }: InboxReceipt,
-  events: EventLog,
+  heard: HeardEvents,
 ): Promise<void> {
   const open = await store.inbox.pending(sessionId).catch(() => []); // only told to be kind
   const position = open.findIndex((item) => item.inboxId === inboxId);
-  if (position > 0) events.push({ type: 'queued', position });
+  if (position > 0) heard.emit({ type: 'queued', position });
 }
 
 /** Everything that happened, for readers that come at any time. */
@@ -250,19 +272,8 @@ class EventLog {
   readonly #events: TurnEvent[] = [];
   #waiting: (() => void)[] = [];
   #ended = false;
-  #runsHere = false;
-
-  get hasEnded(): boolean {
-    const last = this.#events.at(-1);
-    return last !== undefined && isTerminal(last);
-  }
-
-  get runsHere(): boolean {
-    return this.#runsHere;
-  }
 
   push(event: TurnEvent): void {
-    if (event.type === 'turn_start') this.#runsHere = true;
     this.#events.push(event);
     this.#wake();
   }

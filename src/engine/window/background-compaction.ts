@@ -1,10 +1,10 @@
 import { contextBudget } from '../../context/budget.ts';
 import { RepriseError } from '../../errors.ts';
-import type { Lease } from '../../store/port/store.ts';
+import type { Lease, SessionRecord } from '../../store/port/store.ts';
 import { triggerTokens } from '../agents/profiles.ts';
 import type { EngineContext } from '../engine-context.ts';
 import type { GuardEvent } from '../events.ts';
-import type { SessionRunner } from '../schedule/session-runner.ts';
+import type { SessionFrame, SessionRunner } from '../schedule/session-runner.ts';
 import { viewContext } from '../turn/turn-context.ts';
 import { commitCompaction, type PreparedCompaction, prepareCompaction } from './compactor.ts';
 import { compactionLimits } from './guard.ts';
@@ -12,6 +12,12 @@ import { standingOf } from './standing.ts';
 
 /** What a turn finds and what a look behind it finds differ by less than this: one is estimated before, one reported. */
 const WORTH_A_LOOK = 0.7;
+
+/** What the requests of a turn were made from. */
+export interface TurnBasis {
+  readonly record: SessionRecord;
+  readonly frame: SessionFrame;
+}
 
 /**
  * Summarises on a fixed snapshot while the conversation goes on. The result is appended between two calls of the
@@ -33,10 +39,10 @@ export class BackgroundCompaction {
   }
 
   /** After a turn that left about so many tokens: starts when the context is nearly full and nothing is under way. */
-  consider(tokens: number): void {
+  consider(tokens: number, basis?: TurnBasis): void {
     const { backgroundAt } = this.#context.options;
     if (backgroundAt === undefined || this.#work !== undefined || this.#ready !== undefined) return;
-    this.#work = this.#prepare(backgroundAt, tokens)
+    this.#work = this.#prepare(backgroundAt, tokens, basis)
       .catch((error: unknown) => {
         // Nobody asked for it and nothing depends on it, least of all the end of this engine: the guard compacts when
         // it must.
@@ -64,18 +70,17 @@ export class BackgroundCompaction {
     if (event !== undefined) emit(event);
   }
 
-  async #prepare(at: number, tokens: number): Promise<void> {
+  async #prepare(at: number, tokens: number, basis: TurnBasis | undefined): Promise<void> {
     const { store, hub, options, closing } = this.#context;
     const { signal } = closing;
     const { sessionId, breaker, lane } = this.#runner;
+    if (basis !== undefined && this.#isFar(at, tokens, basis)) return;
     const record = await store.get(sessionId);
     const frame = await this.#runner.frame(record);
     const window = this.#context.usableWindow(frame.model, record);
     const { budget } = contextBudget(window, frame.maxOutputTokens);
     const trigger = triggerTokens(frame.profile.trigger, window);
-    // Far from it, by what the turn itself found: the context is not made once more to find the same.
-    const isFar = tokens < Math.min(budget * at, trigger) * WORTH_A_LOOK;
-    if (isFar && frame.profile.estimator !== 'chars4') return;
+    if (this.#isFar(at, tokens, { record, frame })) return;
     const view = await viewContext(store, sessionId, frame);
     const isDue = view.counted > trigger;
     if (!isDue && view.tokens < budget * at) return;
@@ -96,5 +101,13 @@ export class BackgroundCompaction {
     await lane.run(async (lease) => this.commit(lease, (event) => hub.publish({ sessionId, event })), {
       waitMs: 0,
     });
+  }
+  /** Far from it, by what the turn itself found: the context is not made once more to find the same. */
+  #isFar(at: number, tokens: number, { record, frame }: TurnBasis): boolean {
+    if (frame.profile.estimator === 'chars4') return false;
+    const window = this.#context.usableWindow(frame.model, record);
+    const { budget } = contextBudget(window, frame.maxOutputTokens);
+    const limit = Math.min(budget * at, triggerTokens(frame.profile.trigger, window));
+    return tokens < limit * WORTH_A_LOOK;
   }
 }

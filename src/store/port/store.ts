@@ -481,6 +481,13 @@ export interface InboxWatchOptions {
   readonly signal: AbortSignal;
 }
 
+/** An item that was accepted or settled, with its state when the store read it: by then it may run already. */
+export interface InboxChange {
+  readonly sessionId: string;
+  readonly inboxId: string;
+  readonly state: InboxState;
+}
+
 export interface Inbox {
   /**
    * Accepts a message in one transaction: known key, group, reset, session, queue, row. A refusal writes nothing. For
@@ -504,10 +511,10 @@ export interface Inbox {
   /** The item that this key received the first time, or `undefined` if the key is unknown. */
   known(key: InboundKey): Promise<InboxItem | undefined>;
   /**
-   * Yields the ids of sessions whose inbox changed (any process accepted or settled an item) after this call, until
-   * the signal aborts or the store closes. It may yield an id without a change, but it never misses a change.
+   * Yields the items that any process accepted or settled after this call, until the signal aborts or the store
+   * closes. It may yield an item more than once, but it never misses a change.
    */
-  watch(options: InboxWatchOptions): AsyncIterable<string>;
+  watch(options: InboxWatchOptions): AsyncIterable<InboxChange>;
 }
 
 /**

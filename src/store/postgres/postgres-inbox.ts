@@ -4,6 +4,7 @@ import type {
   Inbound,
   InboundKey,
   Inbox,
+  InboxChange,
   InboxItem,
   InboxReceipt,
   InboxState,
@@ -81,30 +82,30 @@ export class PostgresInbox implements Inbox {
     return knownItem(this.#context.connections, { ...key, sessionKey: normalizeSessionKey(sessionKey) });
   }
 
-  watch({ signal }: InboxWatchOptions): AsyncIterable<string> {
+  watch({ signal }: InboxWatchOptions): AsyncIterable<InboxChange> {
     this.#wakes.begin();
     // Changes count from this call on, even if the caller starts its loop later.
     return this.#changes(this.#at, AbortSignal.any([signal, this.#closing]));
   }
 
-  async *#changes(after: Xid, signal: AbortSignal): AsyncGenerator<string> {
+  async *#changes(after: Xid, signal: AbortSignal): AsyncGenerator<InboxChange> {
     const changes = new InboxChanges(after);
     while (!signal.aborted) {
       // Subscribe before reading, so that a commit in between wakes the watch.
       using sleep = this.#wakes.inboxes.sleep('', signal);
-      const sessions = await this.#look(changes);
+      const items = await this.#look(changes);
       if (signal.aborted) return;
       this.#at = changes.at;
-      for (const id of sessions) {
+      for (const item of items) {
         if (signal.aborted) return;
-        yield id;
+        yield item;
       }
-      if (sessions.length === 0) await sleep.woken;
+      if (items.length === 0) await sleep.woken;
     }
   }
 
   /** If the server is not reachable, the next wake-up asks again: changes are reported later, but not lost. */
-  async #look(changes: InboxChanges): Promise<string[]> {
+  async #look(changes: InboxChanges): Promise<InboxChange[]> {
     try {
       return await changes.next(this.#context.connections);
     } catch {

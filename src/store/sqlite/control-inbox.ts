@@ -4,6 +4,7 @@ import type {
   Inbound,
   InboundKey,
   Inbox,
+  InboxChange,
   InboxItem,
   InboxReceipt,
   InboxState,
@@ -15,6 +16,7 @@ import type {
 import { checkObject } from '../rules/check-input.ts';
 import { receiveRequest } from '../rules/inbound.ts';
 import { Sleepers } from '../shared/sleepers.ts';
+import type { CommittedChanges } from './threads/protocol.ts';
 import { isThreadDeath, type ThreadClient } from './threads/thread-client.ts';
 import type { InboxChanges } from './write/inbox-rows.ts';
 
@@ -30,12 +32,25 @@ export interface ControlInboxOptions {
 /** A watch gives up after its thread died this many times in a row. */
 const MAX_READ_DEATHS = 3;
 
+interface Watch {
+  /** Something may have changed that `committed` does not hold. */
+  mustAsk: boolean;
+  /** What our own writer has committed since the last look. */
+  readonly committed: CommittedChanges[];
+}
+
+interface Next extends InboxChanges {
+  /** The thread died before it answered, so the same is to be asked again. */
+  readonly death?: unknown;
+}
+
 /** The inbox of a store with a writer and a reader thread. */
 export class ControlInbox implements Inbox {
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
   readonly #closing: AbortSignal;
   readonly #sleepers: Sleepers = new Sleepers();
+  readonly #watches: Set<Watch> = new Set();
   /** Changes up to this number are old. A lower bound, so that `watch` can start without a request to the thread. */
   #at: number;
 
@@ -77,47 +92,79 @@ export class ControlInbox implements Inbox {
     return this.#reader.call('known', { ...key, sessionKey: normalizeSessionKey(sessionKey) });
   }
 
-  watch({ signal }: InboxWatchOptions): AsyncIterable<string> {
+  watch({ signal }: InboxWatchOptions): AsyncIterable<InboxChange> {
     // Changes count from this call on, even if the caller starts its loop later.
     return this.#changes(this.#at, AbortSignal.any([signal, this.#closing]));
   }
 
-  /** Wakes the watchers after a call that may have changed the inbox, whether it succeeded or failed. */
+  /** For work that may change the inbox. The writer reports what it commits; after a failure the watches ask. */
   async waking<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
-    } finally {
+    } catch (error) {
       this.wake();
+      throw error;
     }
   }
 
+  /** Something may have changed that no event reports: the watches ask. */
   wake(): void {
+    for (const watch of this.#watches) watch.mustAsk = true;
     this.#sleepers.wake(null);
   }
 
-  async *#changes(after: number, signal: AbortSignal): AsyncGenerator<string> {
-    let seen = after;
-    let deaths = 0;
-    while (!signal.aborted) {
-      // Subscribe before reading, so that a commit in between wakes the watch.
-      using sleep = this.#sleepers.sleep('', signal);
-      let changes: InboxChanges;
-      try {
-        changes = await this.#reader.call<InboxChanges>('changes', { after: seen });
-        deaths = 0;
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!isThreadDeath(error) || ++deaths > MAX_READ_DEATHS) throw error;
-        continue;
+  /** What our own writer has committed: the watches need not ask for it. */
+  changed(changes: CommittedChanges): void {
+    this.#at = changes.at;
+    for (const watch of this.#watches) watch.committed.push(changes);
+    this.#sleepers.wake(null);
+  }
+
+  async *#changes(after: number, signal: AbortSignal): AsyncGenerator<InboxChange> {
+    const watch: Watch = { mustAsk: true, committed: [] };
+    this.#watches.add(watch);
+    try {
+      let seen = after;
+      let deaths = 0;
+      while (!signal.aborted) {
+        // Asleep before looking: what is committed in between wakes us.
+        using sleep = this.#sleepers.sleep('', signal);
+        const { items, at, death } = await this.#next(watch, seen, signal);
+        deaths = death === undefined ? 0 : deaths + 1;
+        if (deaths > MAX_READ_DEATHS) throw death;
+        seen = at;
+        for (const item of items) {
+          if (signal.aborted) return;
+          yield item;
+        }
+        if (!watch.mustAsk && watch.committed.length === 0) await sleep.woken;
       }
-      seen = changes.at;
-      this.#at = seen;
-      for (const id of changes.sessions) {
-        if (signal.aborted) return;
-        yield id;
-      }
-      // The subscription began before the read, so every later change has woken it or will.
-      await sleep.woken;
+    } finally {
+      this.#watches.delete(watch);
+    }
+  }
+
+  /** From memory as far as our own writer reported everything since `seen`, else from the database. */
+  async #next(watch: Watch, seen: number, signal: AbortSignal): Promise<Next> {
+    const items: InboxChange[] = [];
+    let at = seen;
+    for (const changes of watch.committed.splice(0)) {
+      // A writer thread that replaced a dead one does not know what that one committed last.
+      if (changes.after > at) watch.mustAsk = true;
+      items.push(...changes.items);
+      at = changes.at;
+    }
+    if (!watch.mustAsk) return { at, items };
+    watch.mustAsk = false;
+    try {
+      const changes = await this.#reader.call<InboxChanges>('changes', { after: seen });
+      this.#at = changes.at;
+      return { at: changes.at, items: changes.items };
+    } catch (error) {
+      if (signal.aborted) return { at: seen, items };
+      if (!isThreadDeath(error)) throw error;
+      watch.mustAsk = true;
+      return { at: seen, items, death: error };
     }
   }
 }

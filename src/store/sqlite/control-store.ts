@@ -234,8 +234,8 @@ export class ControlStore implements Store {
     if (event.event === 'changed') {
       this.#searching?.noteChange();
       this.#sleepers.wake(event.sessions);
-      // Callers in this process wake the inbox themselves (`waking`); null means another process committed.
       if (event.sessions === null) this.inbox.wake();
+      else if (event.inbox !== undefined) this.inbox.changed(event.inbox);
     } else if (event.event === 'lost') {
       this.#leases.get(`${event.session}:${event.epoch}`)?.lose();
     } else if (event.event === 'rebuilt') {

@@ -186,7 +186,7 @@ test('whoever watches hears of changes in transactions that end later than other
   const stop = new AbortController();
   const heard: string[] = [];
   const watch = (async () => {
-    for await (const id of watching.inbox.watch({ signal: stop.signal })) heard.push(id);
+    for await (const { sessionId } of watching.inbox.watch({ signal: stop.signal })) heard.push(sessionId);
   })();
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -215,7 +215,7 @@ test('a database that was copied by its contents does not call everything in it 
   const stop = new AbortController();
   const heard: string[] = [];
   const watch = (async () => {
-    for await (const id of copy.inbox.watch({ signal: stop.signal })) heard.push(id);
+    for await (const change of copy.inbox.watch({ signal: stop.signal })) heard.push(change.sessionId);
   })();
   const { sessionId } = await nodes[0].inbox.receive(message(freshKey()));
   await until('news', () => heard.includes(sessionId));

@@ -317,10 +317,19 @@ export const brokenInboxes: readonly BrokenStore[] = [
     },
   })),
   broken('tells only of the session it heard of last', WATCHED, (store, right) => ({
-    changed: (sessionId) => {
-      if (store.data.changes.at(-1) === sessionId || store.data.changes.length === 0)
-        right.changed(sessionId);
+    changed: (change) => {
+      const { sessionId = change.sessionId } = store.data.changes.at(-1) ?? {};
+      if (sessionId === change.sessionId) right.changed(change);
     },
+  })),
+  broken('names another message than the one that ended', WATCHED, (store, right) => ({
+    changed: (change) => {
+      const { inboxId = change.inboxId } = store.data.changes.at(-1) ?? {};
+      right.changed(change.state === 'done' ? { ...change, inboxId } : change);
+    },
+  })),
+  broken('reports a message that ended as accepted', WATCHED, (_, right) => ({
+    changed: (change) => right.changed({ ...change, state: 'accepted' }),
   })),
   broken('watches an inbox from the first look on', FROM_THE_CALL, (store) =>
     inboxWith(store, {

@@ -49,8 +49,8 @@ export class PlainData {
   readonly active: Map<string, string> = new Map();
   readonly items: Map<string, port.InboxItem> = new Map();
   readonly inbound: Map<string, { readonly hash: string; readonly inboxId: string }> = new Map();
-  /** Sessions whose inbox has changed, in order. */
-  readonly changes: string[] = [];
+  /** Items that were accepted or settled, in order. */
+  readonly changes: port.InboxChange[] = [];
   /** What was told to those who copy this store, a list for each pass. */
   readonly passes: TransferRecord[][] = [];
   /** The copy that was made into this one. */

@@ -50,9 +50,10 @@ export class PlainInbox extends PlainRecords {
     const session = current ?? this.makeFor(key, inbound, replaced);
     const inboxId = this.options.newId();
     const place = { inboxId, sessionId: session.id, sessionKey: key };
+    const state = kind === 'command' ? 'running' : 'accepted';
     this.data.items.set(inboxId, {
       ...place,
-      state: kind === 'command' ? 'running' : 'accepted',
+      state,
       class: kind,
       ...(group !== undefined && { group: group.name }),
       body: JSON.parse(JSON.stringify(body)) as JsonObject,
@@ -61,7 +62,7 @@ export class PlainInbox extends PlainRecords {
       ...(room.carries.length > 0 && { carries: room.carries }),
     });
     if (idempotencyKey !== undefined) this.data.inbound.set(name, { hash, inboxId });
-    this.changed(session.id);
+    this.changed({ sessionId: session.id, inboxId, state });
     if (log !== undefined) this.convlog.write([{ ...log, sessionId: session.id }]);
     const created = current === undefined ? { created: { replaced: replaced ?? null } } : {};
     return { ...place, fresh: true, held: session.holder !== undefined, dropped: room.dropped, ...created };
@@ -171,21 +172,21 @@ export class PlainInbox extends PlainRecords {
     const item = this.item(inboxId);
     if (!isPending(item)) return;
     this.data.items.set(inboxId, { ...item, state, ...(detail !== undefined && { detail }) });
-    this.changed(item.sessionId);
+    this.changed({ sessionId: item.sessionId, inboxId, state });
   }
 
-  changed(sessionId: string): void {
-    this.data.changes.push(sessionId);
+  changed(change: port.InboxChange): void {
+    this.data.changes.push(change);
     this.wake();
   }
 
-  async *watchInbox(from: number, signal: AbortSignal): AsyncGenerator<string> {
+  async *watchInbox(from: number, signal: AbortSignal): AsyncGenerator<port.InboxChange> {
     for (let at = from; !signal.aborted && !this.isClosed; ) {
-      const id = this.data.changes[at];
-      if (id === undefined) await this.nextChange(signal);
+      const change = this.data.changes[at];
+      if (change === undefined) await this.nextChange(signal);
       else {
         at++;
-        yield id;
+        yield change;
       }
     }
   }

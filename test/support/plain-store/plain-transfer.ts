@@ -74,7 +74,8 @@ export class PlainTransfer implements port.Transfer {
       const state = (detail?.['heldFrom'] ?? 'accepted') as InboxItem['state'];
       const after = cancel ? { state: 'cancelled' as const, detail: { reason: 'restored' } } : { state };
       this.#data.items.set(item.inboxId, { ...item, ...after });
-      this.#data.changes.push(item.sessionId);
+      const { sessionId, inboxId } = item;
+      this.#data.changes.push({ sessionId, inboxId, state: after.state });
     }
     return held.length;
   }

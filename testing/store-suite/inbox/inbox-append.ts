@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Inbound, Store } from '../../../src/store/port/store.ts';
+import type { Inbound, InboxChange, InboxItem, InboxState, Store } from '../../../src/store/port/store.ts';
 import { leafMove, note, range, readEntries, refused, session, textOf, until, user, within } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 
@@ -196,19 +196,22 @@ export const inboxAppendCases: readonly StoreCase[] = [
     area: 'inbox',
     async run({ store }) {
       using watcher = watch(store);
-      const { sessionId: one, inboxId } = await send(store);
-      await watcher.expect(one);
-      const { sessionId: two } = await send(store, { sessionKey: PARENT });
-      await watcher.expect(two);
-      await store.inbox.settle(inboxId, 'done');
-      await watcher.expect(one);
+      const first = await send(store);
+      await watcher.expect([first, 'accepted']);
+      const other = await send(store, { sessionKey: PARENT });
+      await watcher.expect([other, 'accepted']);
+      await store.inbox.settle(first.inboxId, 'done');
+      await watcher.expect([first, 'done']);
       const pending = await send(store);
-      await watcher.expect(one);
+      await watcher.expect([pending, 'accepted']);
       const settle = [{ inboxId: pending.inboxId, ...DONE }];
-      await store.append(one, [note('turn')], { settle, deliver: [result(two, 'r1')] });
-      await watcher.expect(one, two);
+      const two = other.sessionId;
+      await store.append(first.sessionId, [note('turn')], { settle, deliver: [result(two, 'r1')] });
+      const [, told] = await store.inbox.pending(two);
+      assert(told !== undefined);
+      await watcher.expect([pending, 'done'], [told, 'accepted']);
       await store.delete(two);
-      await watcher.expect(two);
+      await watcher.expect([other, 'cancelled'], [told, 'cancelled']);
     },
   },
   {
@@ -218,9 +221,9 @@ export const inboxAppendCases: readonly StoreCase[] = [
     async run({ store }) {
       const stop = new AbortController();
       const changes = store.inbox.watch({ signal: stop.signal })[Symbol.asyncIterator]();
-      const { sessionId } = await send(store);
+      const { sessionId, inboxId } = await send(store);
       const first = await within(changes.next(), 'what came before the first look');
-      assert.deepEqual(first, { done: false, value: sessionId });
+      assert.deepEqual(first, { done: false, value: { sessionId, inboxId, state: 'accepted' } });
       const next = changes.next();
       stop.abort();
       assert.equal((await within(next, 'the end of a watch')).done, true);
@@ -241,20 +244,26 @@ async function send(store: Store, more: Partial<Inbound> = {}) {
   return store.inbox.receive({ sessionKey: BOB, source: 'telegram', body: { text: 'hi' }, ...more });
 }
 
-async function drain(changes: AsyncIterator<string>): Promise<void> {
+async function drain(changes: AsyncIterator<InboxChange>): Promise<void> {
   while ((await changes.next()).done !== true);
 }
 
-/** Waits for names instead of counting them: a watch may name a session too often, but never misses one. */
-function watch(store: Store): Disposable & { expect(...ids: string[]): Promise<void> } {
+/** Waits for changes instead of counting them: a watch may report an item too often, but never misses one. */
+function watch(store: Store): Disposable & {
+  expect(
+    ...items: readonly (readonly [Pick<InboxItem, 'sessionId' | 'inboxId'>, InboxState])[]
+  ): Promise<void>;
+} {
   const stop = new AbortController();
   let heard = new Set<string>();
+  const name = ({ sessionId, inboxId, state }: InboxChange): string => `${inboxId} of ${sessionId}: ${state}`;
   void (async () => {
-    for await (const id of store.inbox.watch({ signal: stop.signal })) heard.add(id);
+    for await (const change of store.inbox.watch({ signal: stop.signal })) heard.add(name(change));
   })().catch(() => undefined);
   return {
-    async expect(...ids) {
-      await until(() => ids.every((id) => heard.has(id)), `changes of ${ids.join(' and ')}`);
+    async expect(...items) {
+      const names = items.map(([{ sessionId, inboxId }, state]) => name({ sessionId, inboxId, state }));
+      await until(() => names.every((one) => heard.has(one)), `changes of ${names.join(' and ')}`);
       heard = new Set();
     },
     [Symbol.dispose]: () => stop.abort(),

@@ -1,3 +1,4 @@
+import type { InboxChange, InboxState } from '../../port/store.ts';
 import type { Sql } from './connections.ts';
 
 /**
@@ -15,13 +16,14 @@ interface ChangeRow {
   readonly session_id: string | null;
   readonly id: string | null;
   readonly xid: Xid | null;
+  readonly state: InboxState;
 }
 
 /**
  * A single statement, so that the position and the rows come from the same snapshot. It returns a row even without
  * changes.
  */
-const CHANGES = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS at, i.session_id, i.id,
+const CHANGES = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS at, i.session_id, i.id, i.state,
     i.changed_by::text AS xid
   FROM (SELECT 1 AS one) AS always LEFT JOIN reprise.inbox AS i ON i.changed_by >= $1::xid8`;
 
@@ -45,20 +47,20 @@ export class InboxChanges {
     return this.#at;
   }
 
-  /** Each session with a change since the last call, once. */
-  async next(sql: Sql): Promise<string[]> {
+  /** The rows that changed since the last call. */
+  async next(sql: Sql): Promise<InboxChange[]> {
     const rows = await sql.query<ChangeRow>(CHANGES, [this.#at]);
-    const sessions = new Set<string>();
+    const items: InboxChange[] = [];
     const told = new Map<string, Xid>();
     const at = rows[0]?.at ?? this.#at;
-    for (const { session_id, id, xid } of rows) {
+    for (const { session_id, id, xid, state } of rows) {
       if (session_id === null || id === null || xid === null) continue;
-      if (this.#told.get(id) !== xid) sessions.add(session_id);
+      if (this.#told.get(id) !== xid) items.push({ sessionId: session_id, inboxId: id, state });
       if (BigInt(xid) >= BigInt(at)) told.set(id, xid);
     }
     this.#at = at;
     this.#told = told;
-    return [...sessions];
+    return items;
   }
 }
 

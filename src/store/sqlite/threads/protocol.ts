@@ -1,5 +1,6 @@
 import type { ErrorCode, Outcome } from '../../../errors.ts';
 import type { Message } from '../../../messages/message.ts';
+import type { InboxChanges } from '../write/inbox-rows.ts';
 
 /** Messages between the main thread and the storage threads. */
 export interface ThreadOptions {
@@ -21,6 +22,11 @@ export interface ThreadOptions {
   readonly waits?: boolean;
   /** Leases that this engine holds. A thread that replaces a dead one continues their heartbeats. */
   readonly leases?: readonly HeldLease[];
+}
+
+/** All inbox changes after the number `after`, up to `at`. */
+export interface CommittedChanges extends InboxChanges {
+  readonly after: number;
 }
 
 export const GO = 'go';
@@ -60,7 +66,12 @@ export type ThreadEvent =
   /** The index matches the transcripts; callers need no `prepare` any more. */
   | { readonly event: 'rebuilt' }
   /** Null: another process committed something. */
-  | { readonly event: 'changed'; readonly sessions: readonly string[] | null }
+  | {
+      readonly event: 'changed';
+      readonly sessions: readonly string[] | null;
+      /** Set where our own commit changed inbox rows. */
+      readonly inbox?: CommittedChanges | undefined;
+    }
   | { readonly event: 'lost'; readonly session: string; readonly epoch: number }
   /** Another program changed a `sessions.json`; the edited file was moved to this path. */
   | { readonly event: 'edited'; readonly file: string }

@@ -150,12 +150,11 @@ export function storageWork(port: MessagePort, options: ThreadOptions): void {
   const erasure = new Erasure({ db, path, files, logFiles, sessionsJson });
   // Finish interrupted purges before their files could be read back.
   erasure.tend();
-  const writer = new Writer(context, { follower, erasure }, (sessions) => {
+  const writer = new Writer(context, { follower, erasure }, ({ sessions, inbox }) => {
     if (replies.length > 0) port.postMessage(replies);
     replies = [];
-    if (sessions.length === 0) return;
-    tell({ event: 'changed', sessions });
-    sessionsJson?.noteChange();
+    if (sessions.length > 0 || inbox !== undefined) tell({ event: 'changed', sessions, inbox });
+    if (sessions.length > 0) sessionsJson?.noteChange();
   });
   const { leases: held = [] } = options;
   // A lease granted by the dead thread may never have reached its caller; release all leases that the main thread

@@ -1,4 +1,4 @@
-import type { InboxItem, InboxState, PendingQuery } from '../../port/store.ts';
+import type { InboxChange, InboxItem, InboxState, PendingQuery } from '../../port/store.ts';
 import type { ReleaseHeldOptions } from '../../port/transfer.ts';
 import { CANCELLED_DETAIL, type InboxRow, toItem } from '../../rules/inbox-item.ts';
 import { unknownItem } from '../../rules/refusals.ts';
@@ -151,19 +151,20 @@ export function saveItem(db: Database, item: InboxItem): void {
 }
 
 export interface InboxChanges {
-  /** The change number to continue from. */
+  /** All changes up to this number and after that of the request are in `items`. */
   readonly at: number;
-  readonly sessions: readonly string[];
+  readonly items: readonly InboxChange[];
 }
 
-/** The sessions with a row accepted or settled since `after`. Without `after` returns only the current number. */
+/** The rows that were accepted or settled since; without `after` only the number to begin from. */
 export function inboxChanges(db: Database, after: number | undefined): InboxChanges {
   const at = db.row<{ at: number | null }>('SELECT max(change) AS at FROM inbox WHERE change > 0')?.at ?? 0;
-  if (after === undefined || after === at) return { at, sessions: [] };
-  const rows = db.rows<{ session_id: string }>(
-    'SELECT DISTINCT session_id FROM inbox WHERE change > 0 AND change > ?',
-    // After a salvage the numbers restart.
+  if (after === undefined || after === at) return { at, items: [] };
+  const rows = db.rows<{ session_id: string; id: string; state: InboxState }>(
+    'SELECT session_id, id, state FROM inbox WHERE change > 0 AND change > ? ORDER BY change',
+    // A salvaged database counts from 1 again.
     after > at ? 0 : after,
   );
-  return { at, sessions: rows.map(({ session_id }) => session_id) };
+  const items = rows.map(({ session_id, id, state }) => ({ sessionId: session_id, inboxId: id, state }));
+  return { at, items };
 }

@@ -10,11 +10,12 @@ import { finishTransfer, writeTransfer } from '../copy/transfer-write.ts';
 import type { Database } from '../database.ts';
 import type { SessionRow } from '../session-row.ts';
 import { storeError } from '../store-error.ts';
+import type { CommittedChanges } from '../threads/protocol.ts';
 import { appendAndTell } from './append-and-tell.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import type { Erasure } from './erasure.ts';
 import { receive, recountItem, settleItem, takeItem } from './inbox.ts';
-import { releaseHeld } from './inbox-rows.ts';
+import { inboxChanges, releaseHeld } from './inbox-rows.ts';
 import { acquireLease, beat, releaseLease } from './leases.ts';
 import { putNotes } from './notes.ts';
 import {
@@ -80,6 +81,12 @@ export interface WriteRequest {
   readonly done: (outcome: WriteOutcome) => void;
 }
 
+/** What a commit has changed for others: the sessions with new lines, and inbox rows. */
+export interface Committed {
+  readonly sessions: readonly string[];
+  readonly inbox: CommittedChanges | undefined;
+}
+
 export type WriteOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: RepriseError };
@@ -112,7 +119,9 @@ export class Writer {
   readonly #follower: Follower | undefined;
   readonly #erasure: Erasure;
   /** Called after the answers of a commit were sent, with the sessions that have new lines. */
-  readonly #onCommit: (ids: readonly string[]) => void;
+  readonly #onCommit: (committed: Committed) => void;
+  /** The number of the newest inbox change that was reported. */
+  #inboxAt: number;
   #queue: WriteRequest[] = [];
   #scheduled = false;
   #busySince: number | undefined;
@@ -125,12 +134,13 @@ export class Writer {
   constructor(
     context: BatchContext,
     { follower, erasure }: { readonly follower: Follower | undefined; readonly erasure: Erasure },
-    onCommit: (ids: readonly string[]) => void,
+    onCommit: (committed: Committed) => void,
   ) {
     this.#context = context;
     this.#follower = follower;
     this.#erasure = erasure;
     this.#onCommit = onCommit;
+    this.#inboxAt = inboxChanges(context.db, undefined).at;
     // A thread that replaces a dead one continues the numbering: each number is used once, or it would prove nothing.
     this.#commits = Math.abs(this.#lastCommit());
   }
@@ -201,6 +211,7 @@ export class Writer {
     let outcomes: WriteOutcome[] = [];
     let fresh: readonly FreshRow[] = [];
     let purged: readonly SessionRow[] = [];
+    let inbox: CommittedChanges | undefined;
     try {
       this.#context.db.transaction(() => {
         this.#catchUp(requests);
@@ -219,6 +230,7 @@ export class Writer {
         }
         purged = batch.purged;
         fresh = batch.flush();
+        inbox = this.#inboxChanges();
         this.#sign(commit);
         rows.end();
       });
@@ -237,6 +249,7 @@ export class Writer {
         outcomes = failed.map(() => ({ ok: false, error: none }));
         fresh = [];
         purged = [];
+        inbox = undefined;
       }
     }
     // After the commit only: a failed purge must not destroy anything.
@@ -247,7 +260,8 @@ export class Writer {
       const outcome = outcomes[i];
       if (outcome !== undefined) done(outcome);
     }
-    this.#onCommit(fresh.map(({ id }) => id));
+    if (inbox !== undefined) this.#inboxAt = inbox.at;
+    this.#onCommit({ sessions: fresh.map(({ id }) => id), inbox });
     return outcomes.length;
   }
 
@@ -287,6 +301,13 @@ export class Writer {
   #sign(commit: number): void {
     const { db, self } = this.#context;
     db.run('INSERT OR REPLACE INTO commits VALUES (?, ?)', self.engineId, commit);
+  }
+
+  /** Read inside the transaction that made the changes, so that nobody has to ask for them afterwards. */
+  #inboxChanges(): CommittedChanges | undefined {
+    const after = this.#inboxAt;
+    const changes = inboxChanges(this.#context.db, after);
+    return changes.at === after ? undefined : { after, ...changes };
   }
 
   /** Called when the store closes: the commit number is of no use to other engines. */
