@@ -75,12 +75,31 @@ export function keyOfRoute(
 async function byKey(context: RouteContext, message: InboundMessage): Promise<Route> {
   const { store, agents, session } = context;
   const options = sessionOptionsOf(session, agents, agentFor(context, message));
-  const sessionKey = resolveSessionKey(message, options);
+  const { sessionKey, record } = await findConversation(store, message, options);
   const agentId = agentOfKey(sessionKey);
   if (parseSessionKey(sessionKey).kind !== 'global') assertSameAgent(message, agentId);
-  const record = await store.active(sessionKey);
   if (record === undefined) await assertAgent(context, agentId, sessionKey);
   return { sessionKey, agentId, options, ...(record !== undefined && { record }) };
+}
+
+/**
+ * Channels name a thread by its id alone, but OpenClaw has two forms for its key. A thread whose imported session has the
+ * form for forum topics is continued there, unless the thread has a session under the usual key.
+ */
+async function findConversation(
+  store: Store,
+  message: InboundMessage,
+  options: SessionOptions,
+): Promise<Pick<Route, 'sessionKey' | 'record'>> {
+  const sessionKey = resolveSessionKey(message, options);
+  const record = await store.active(sessionKey);
+  if (record !== undefined) return { sessionKey, record };
+  if (message.thread !== undefined && message.sessionKey === undefined) {
+    const topicKey = resolveSessionKey({ ...message, threadMarker: 'topic' }, options);
+    const topic = await store.active(topicKey);
+    if (topic !== undefined) return { sessionKey: topicKey, record: topic };
+  }
+  return { sessionKey };
 }
 
 function agentFor({ session }: RouteContext, message: InboundMessage): string {
