@@ -4,7 +4,7 @@ import { loadBlobs } from '../store/copy/load-blobs.ts';
 import type { SessionRecord, Store } from '../store/port/store.ts';
 import { blobNames, hydrateBlobs } from '../transcript/blobs.ts';
 import { type Entry, entryTime, type SessionHeader } from '../transcript/entry.ts';
-import type { JsonObject } from '../transcript/json.ts';
+import { isObject, type JsonObject } from '../transcript/json.ts';
 import { readTranscript, type Transcript } from '../transcript/reader.ts';
 import { redactEntry } from '../transcript/redact/redact.ts';
 
@@ -13,6 +13,8 @@ export interface SessionDocument {
   readonly id: string;
   readonly agentId: string;
   readonly key: string;
+  /** Its key in the system that it was imported from, if that key was a different one. */
+  readonly sourceKey: string | undefined;
   /** The display name: the title that the user set, otherwise the label, otherwise the first words. */
   readonly title: string;
   readonly settings: JsonObject;
@@ -37,11 +39,13 @@ export async function loadDocument(store: Store, record: SessionRecord): Promise
   const blobs = await loadBlobs(store, id, entries);
   const whole = hydrateBlobs(entries, blobs);
   const said = whole.filter(({ type }) => type === 'message').map(entryTime);
-  const { importedFrom: _, ...chosen } = settings;
+  const { importedFrom, ...chosen } = settings;
+  const sourceKey = isObject(importedFrom) ? importedFrom['key'] : undefined;
   return {
     id,
     agentId,
     key: sessionKey,
+    sourceKey: typeof sourceKey === 'string' ? sourceKey : undefined,
     title: whole.some(({ type }) => type === 'session_info') ? title : (label ?? title),
     settings: chosen,
     active,

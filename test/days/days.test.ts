@@ -82,6 +82,8 @@ test('a day of a claw0 classic user: the keys <agent>:<channel>:<peer> reach the
     ['/sessions', '/history', '/new', 'a new one', '/switch main:cli:user_101500', '/history'],
   );
   expect(said).toContain('read the file');
+  // Its key is the beginning of the other one.
+  expect(day.succeed([], ['/switch main:cli:user', '/history'])).toContain('my name is Ada');
 
   const out = join(day.home, 'classic-out');
   day.succeed(['export', '--all', '--profile', 'claw0-classic', '--out', out]);
@@ -90,7 +92,9 @@ test('a day of a claw0 classic user: the keys <agent>:<channel>:<peer> reach the
     string,
     { transcript_file: string; session_id: string }
   >;
-  expect(Object.values(index).map(({ session_id: id }) => id)).toContain('aaaaaaaaaaaa');
+  expect(index['main:telegram:ben']?.session_id).toBe('aaaaaaaaaaaa');
+  expect(index['main:cli:user_101500']?.session_id).toBe('bbbbbbbbbbbb');
+  expect(Object.keys(index)).toContain('main:cli:user');
   for (const { transcript_file: file } of Object.values(index))
     expect(existsSync(join(folder, 'transcripts', file)), file).toBe(true);
 }, 300_000);
@@ -114,8 +118,8 @@ test('a day of a ZeroClaw user: thread over group over direct chat, and the boun
   day.succeed(['export', '--all', '--profile', 'zeroclaw', '--out', out]);
   const database = new DatabaseSync(join(out, 'workspace', 'memory', 'sessions.db'), { readOnly: true });
   const active = database
-    .prepare('SELECT active_session_id FROM session_index WHERE session_key LIKE ?')
-    .all('%ben');
+    .prepare('SELECT active_session_id FROM session_index WHERE session_key = ?')
+    .all('direct:telegram:ben');
   const roles = database.prepare('SELECT DISTINCT role FROM session_messages ORDER BY role').all();
   database.close();
   expect(active).toEqual([{ active_session_id: 'z-ben' }]);
@@ -145,9 +149,7 @@ test('a day of an OpenClaw user: main chat, group, topic, /new and /stop, and an
     mentioned: true,
   } as const;
   expect((await day.receive({ ...from, text: 'And the hotel?' })).sessionId).toBe(group?.id);
-  expect(
-    (await day.receive({ ...from, sessionKey: topic?.sessionKey ?? '', text: 'Dessert?' })).sessionId,
-  ).toBe(topic?.id);
+  expect((await day.receive({ ...from, thread: '42', text: 'Dessert?' })).sessionId).toBe(topic?.id);
   const said = day.succeed([], ['/context', '/compact', '/stop', '/new', 'fresh start', '/undo', '/status']);
   expect(said).toContain('agent:main:main');
 

@@ -36,6 +36,7 @@ function documentOf(entries: readonly Entry[]): SessionDocument {
     active: true,
     messageCount: 0,
     tokenEstimate: 0,
+    sourceKey: undefined,
     createdAt: at,
     lastAt: at,
     header: { type: 'session', version: 3, id: 'any', timestamp: at, cwd: '' },

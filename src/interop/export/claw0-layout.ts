@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FlatForm, flatRecords } from './flat-records.ts';
 import { jsonFile, jsonLines, type Layout, skipConvlogs } from './layout.ts';
 import { leftOutOf } from './left-out.ts';
+import { classicKey } from './original-key.ts';
 import { type PairedHistory, pairedHistory } from './seed-messages.ts';
 
 const CLAW0: FlatForm = { toolText: 'content', time: (iso) => Date.parse(iso) / 1000, plainAnswers: false };
@@ -39,7 +40,10 @@ export const writeClaw0Classic: Layout = async (input) => {
   const { documents, out, leftOut, full } = input;
   const index = new Map<string, { readonly active: boolean; readonly metadata: unknown }>();
   for await (const document of documents) {
-    const { key, title, active, createdAt, lastAt } = document;
+    const { title, active, createdAt, lastAt } = document;
+    const short = classicKey(document);
+    // Two conversations of an owner may have had one key.
+    const key = active && index.get(short)?.active === true ? document.key : short;
     const id = classicId(document.id);
     const file = `${classicName(key)}_${id}.jsonl`;
     const history = pairedHistory(document.entries, full);

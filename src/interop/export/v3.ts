@@ -1,4 +1,4 @@
-import type { Entry, SessionHeader } from '../../transcript/entry.ts';
+import { type Entry, entryTime, type SessionHeader } from '../../transcript/entry.ts';
 import { encodeLine } from '../../transcript/line.ts';
 import type { SessionDocument } from '../session-document.ts';
 
@@ -17,8 +17,11 @@ export function* v3Lines(
   for (const entry of entries) yield write(entry);
 }
 
+/** Other tools know one time of a line. For a copy that is when the original was written. */
 function plainLine({ seal: _, ...line }: Entry | SessionHeader): string {
-  return `${JSON.stringify(line)}\n`;
+  if (!('copiedAt' in line)) return `${JSON.stringify(line)}\n`;
+  const { copiedAt, ...entry } = line;
+  return `${JSON.stringify({ ...entry, timestamp: entryTime({ timestamp: entry.timestamp, copiedAt }) })}\n`;
 }
 
 /** A line of another tool has no seal and does not get one. */

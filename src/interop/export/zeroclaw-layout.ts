@@ -4,6 +4,7 @@ import type { AnthropicMessage } from '../../transcript/render/render-anthropic.
 import type { SessionDocument } from '../session-document.ts';
 import { type Layout, skipConvlogs } from './layout.ts';
 import { leftOutOf } from './left-out.ts';
+import { zeroclawKey } from './original-key.ts';
 import { seedHistory, type TimedMessage } from './seed-messages.ts';
 
 const SCHEMA = `
@@ -78,7 +79,12 @@ function createWriter(database: DatabaseSync): (document: SessionDocument) => bo
     'INSERT INTO session_messages (session_id, role, content, created_at, meta_json) VALUES (?, ?, ?, ?, ?)',
   );
   const state = database.prepare('INSERT INTO session_state VALUES (?, ?, ?, ?)');
-  return ({ id, key, title, active, createdAt, lastAt, entries }) => {
+  const indexed = new Set<string>();
+  return (document) => {
+    const { id, title, active, createdAt, lastAt, entries } = document;
+    const original = zeroclawKey(document);
+    const key = active && indexed.has(original) ? document.key : original;
+    if (active) indexed.add(key);
     session.run(id, key, active ? 'active' : 'inactive', title, createdAt, lastAt);
     if (active) index.run(key, id, lastAt);
     const { covered, summary, kept, after } = seedHistory(entries);

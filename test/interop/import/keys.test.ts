@@ -7,11 +7,25 @@ import type { InboundMessage } from '../../../src/engine/intake/inbound.ts';
 import { keyOfRoute } from '../../../src/engine/intake/route.ts';
 import type { SessionOptions } from '../../../src/engine/session-options.ts';
 import type { Store } from '../../../src/index.ts';
+import { classicKey, zeroclawKey } from '../../../src/interop/export/original-key.ts';
 import type { ImportOptions } from '../../../src/interop/import/run-import.ts';
+import { agentOfKey } from '../../../src/keys/session-key.ts';
 import { openChannels } from '../../support/engine/channels.ts';
 import { scripted } from '../../support/engine/engine.ts';
-import { everySession, freshFolder, freshStore, importFrom } from '../../support/store/interop-home.ts';
-import { classicHome, DAYS, type ZeroclawSession, zeroclawHome } from '../../support/store/source-homes.ts';
+import {
+  everySession,
+  freshFolder,
+  freshStore,
+  importFrom,
+  writeLayout,
+} from '../../support/store/interop-home.ts';
+import {
+  classicHome,
+  DAYS,
+  openClawHome,
+  type ZeroclawSession,
+  zeroclawHome,
+} from '../../support/store/source-homes.ts';
 
 async function imported(sessions: readonly ZeroclawSession[], options: ImportOptions = {}) {
   const store = await freshStore();
@@ -155,4 +169,81 @@ test('a session is found by the key that it had in the system it comes from, or 
   await using at = await openChannels(scripted([]), { store, run: false });
   await (await at.reprise.session({ id: 'z' })).fork();
   expect((await resolveRef(store, 'direct:telegram:alice')).id).toBe('z');
+});
+
+test('a message of a thread continues the imported forum topic, and other threads get sessions of their own', async () => {
+  const store = await freshStore();
+  await importFrom(store, openClawHome(freshFolder()));
+  await using at = await openChannels(scripted(Array(4).fill('an answer')), { store });
+  const group = { channel: 'telegram', peer: '-1001', peerKind: 'group', mentioned: true } as const;
+  const say = async (thread: string, text = 'hello'): Promise<string> => {
+    const { sessionKey } = await at.reprise.receive({ ...group, thread, text, sender: { id: 'ada' } });
+    await at.reprise.idle();
+    return sessionKey;
+  };
+  const topic = 'agent:main:telegram:group:-1001:topic:42';
+  expect(await say('42')).toBe(topic);
+  expect(JSON.stringify(at.model.requests.at(-1)?.messages)).toContain('the menu');
+  expect(await say('43')).toBe('agent:main:telegram:group:-1001:thread:43');
+  // A new session of the topic keeps its key.
+  expect(await say('42', '/new')).toBe(topic);
+  expect((await store.active(topic))?.id).not.toBe('oc-topic');
+  expect(await say('42')).toBe(topic);
+});
+
+test('a thread that has a session under its own key is not moved to an imported topic', async () => {
+  const store = await freshStore();
+  const own = 'agent:main:telegram:group:-1001:thread:42';
+  const { id } = await store.create({ key: own, activate: true });
+  await importFrom(store, openClawHome(freshFolder()));
+  const group = { channel: 'telegram', peer: '-1001', peerKind: 'group', mentioned: true } as const;
+  expect((await next(store, { ...group, thread: '42' })).sessionId).toBe(id);
+});
+
+const EXPORTED: readonly (readonly [string, string | undefined, string, string])[] = [
+  ['agent:main:main', undefined, 'main:cli:user', 'agent:main:main'],
+  ['agent:main:main', 'main:cli:ada', 'main:cli:ada', 'agent:main:main'],
+  ['agent:main:main', 'direct:cli:me', 'main:cli:user', 'direct:cli:me'],
+  ['agent:main:session:x', 'main:cli:user_2', 'main:cli:user_2', 'agent:main:session:x'],
+  ['agent:main:telegram:direct:ben', undefined, 'main:telegram:ben', 'direct:telegram:ben'],
+  ['agent:work:telegram:direct:ben', undefined, 'work:telegram:ben', 'agent:work:telegram:direct:ben'],
+  ['agent:main:telegram:a1:direct:ben', undefined, '', ''],
+  ['agent:main:direct:ben', undefined, '', ''],
+  // By the rules of routing this is the owner, whose key is another one.
+  ['agent:main:web:direct:ben', undefined, '', ''],
+  ['agent:main:matrix:direct:@bob%3Aexample.org', undefined, '', 'direct:matrix:@bob:example.org'],
+  ['agent:main:discord:group:x', undefined, '', 'group:discord:x'],
+  ['agent:main:discord:channel:x', undefined, '', ''],
+  ['agent:main:telegram:group:-1001:thread:17', undefined, '', 'thread:telegram:-1001:17'],
+  ['agent:main:telegram:group:-1001:topic:17', undefined, '', ''],
+  ['agent:main:telegram:direct:ben:thread:17', undefined, '', ''],
+  ['global', undefined, '', ''],
+];
+
+test.each(EXPORTED)(
+  'an export calls %s (%s in its source) as claw0 classic and ZeroClaw do',
+  (key, sourceKey, classic, zeroclaw) => {
+    const document = { agentId: key === 'global' ? 'main' : agentOfKey(key), key, sourceKey };
+    expect(classicKey(document)).toBe(classic === '' ? key : classic);
+    expect(zeroclawKey(document)).toBe(zeroclaw === '' ? key : zeroclaw);
+  },
+);
+
+test('two conversations with one key in their source are both in an exported index', async () => {
+  for (const layout of ['claw0-classic', 'zeroclaw']) {
+    const store = await freshStore();
+    const importedFrom = { key: layout === 'zeroclaw' ? 'direct:cli:user' : 'main:cli:user' };
+    const keys = ['agent:main:main', 'agent:main:session:b'];
+    for (const [i, key] of keys.entries()) {
+      await store.create({ id: `${i}`, key, settings: { importedFrom }, activate: true });
+      await store.append(`${i}`, [{ type: 'message', message: { role: 'user', content: `text ${i}` } }]);
+    }
+    const copy = await freshStore();
+    const report = await importFrom(copy, await writeLayout(store, layout));
+    expect(
+      report.sessions.map(({ action }) => action),
+      layout,
+    ).toEqual(['new', 'new']);
+    expect(await copy.active('agent:main:main'), layout).toBeDefined();
+  }
 });
