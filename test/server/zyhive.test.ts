@@ -3,6 +3,7 @@ import type { Tool } from '../../src/engine/tools/tool.ts';
 import { zyhiveEventSchema, zyhiveHistorySchema, zyhiveListSchema } from '../../src/protocol/zyhive.ts';
 import type { JsonObject } from '../../src/transcript/json.ts';
 import { scripted } from '../support/engine/engine.ts';
+import { pngBase64 } from '../support/engine/images.ts';
 import { type Answer, startServer, type TestServer, talk } from '../support/server/http.ts';
 
 const AT = 1_708_300_000_000;
@@ -59,6 +60,34 @@ describe('chat ids under profile zyhive', () => {
       ];
     expect(await idIn('xiuliu')).toMatch(/^ses-\d{13}$/);
     expect(await idIn('main')).not.toMatch(/^ses-/);
+  });
+});
+
+describe('a chat request of ZyHive', () => {
+  const IMAGE = `data:image/png;base64,${pngBase64(2, 2)}`;
+
+  test('its `context` and `images` reach the model with the message, and are in the history', async () => {
+    const model = scripted(['It adds.', 'Yes.']);
+    await using server = await startServer({}, { profile: 'zyhive', model });
+    const body = { message: '帮我看看这段代码', context: 'def add(a, b): return a + b', images: [IMAGE] };
+    const sessionId = doneOf(await server.ask(CHAT, { method: 'POST', body }))['sessionId'];
+    const { messages = [] } = model.requests[0] ?? {};
+    expect(JSON.stringify(messages)).toContain('def add(a, b): return a + b');
+    expect(messages.at(-1)).toMatchObject({
+      role: 'user',
+      content: expect.arrayContaining([
+        expect.objectContaining({ type: 'text', text: expect.stringContaining('帮我看看这段代码') }),
+        expect.objectContaining({ type: 'image', mimeType: 'image/png', data: pngBase64(2, 2) }),
+      ]),
+    });
+    const { json } = await server.ask(`/api/agents/main/sessions/${sessionId}`);
+    const shown = json['messages'] as readonly { readonly role: string; readonly text: string }[];
+    expect(shown.filter(({ role }) => role === 'user')).toMatchObject([{ text: '帮我看看这段代码' }]);
+
+    // Empty ones add nothing.
+    const empty = { message: '谢谢', sessionId, context: '', images: [] };
+    await server.ask(CHAT, { method: 'POST', body: empty });
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: '谢谢' }] });
   });
 });
 
