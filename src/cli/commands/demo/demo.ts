@@ -14,7 +14,6 @@ import {
   type ScriptedModel,
   type ScriptedStep,
 } from '../../../models/scripted/scripted-model.ts';
-import { usageOf } from '../../../models/usage.ts';
 import { resolveSessionTranscriptPath } from '../../../store/port/home-paths.ts';
 import { type Options, textOption } from '../../options.ts';
 import { asStarted } from '../../started-as.ts';
@@ -110,10 +109,10 @@ async function talk({ model }: Demo, session: Session, [question, ...answer]: Ex
 function withUsage(step: ScriptedStep): ScriptedStep {
   if (typeof step === 'function' || step instanceof Error) return step;
   const answer = typeof step === 'string' ? { text: step } : step;
-  return (request) => ({
-    ...answer,
-    usage: usageOf({ input: tokensOf(request.messages), output: tokensOf(answer) }),
-  });
+  return ({ messages }) => {
+    const [input, output] = [tokensOf(messages), tokensOf(answer)];
+    return { ...answer, usage: { input, output, cacheRead: 0, cacheWrite: 0, totalTokens: input + output } };
+  };
 }
 
 function tokensOf(value: unknown): number {
