@@ -265,9 +265,17 @@ describe('the house', () => {
 
 describe('folders', () => {
   const FILES_PER_FOLDER = 25;
-  const README_LINES = 30;
+  /** Long enough to say what goes in, what comes out and what the folder must never do. */
+  const README_LINES = { min: 5, max: 20 };
+  /** Explains how to record, step by step. */
+  const GUIDES = new Set(['test/golden', 'test/clients/pi']);
   /** Data that tests read, not code. */
-  const DATA = /^test\/fixtures\/[^/]+\//;
+  const DATA = /^test\/(?:fixtures\/[^/]+|golden\/recorded)\//;
+  /** Folders of test/ that test many folders of src/ together, and helpers. */
+  const ACROSS =
+    /^test\/(?:browser|browser-newer|clients|crash|days|fixtures|golden|simulation|support)(?:\/|$)/;
+  /** Folders of test/ with a topic that src/ has no folder for. */
+  const TOPICS = new Set(['test/engine/profiles', 'test/store/postgres/nodes', 'test/store/postgres/server']);
 
   const folders = new Map<string, string[]>();
   for (const root of ['src', 'web/src', 'testing', 'test'])
@@ -283,15 +291,31 @@ describe('folders', () => {
     expect(tooLarge.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
   });
 
-  test('outside of test/ start with a short README', () => {
-    const missing = [...folders].filter(
-      ([folder, files]) => !folder.startsWith('test/') && !files.includes('README.md'),
-    );
+  test('start with a short README', () => {
+    const missing = [...folders].filter(([, files]) => !files.includes('README.md'));
     expect(missing.map(([folder]) => folder)).toEqual([]);
-    for (const [folder, files] of folders) {
-      if (!files.includes('README.md') || folder.startsWith('test/')) continue;
-      const lines = readFileSync(join(folder, 'README.md'), 'utf8').split('\n').length;
-      expect(lines, folder).toBeLessThanOrEqual(README_LINES);
+    for (const folder of folders.keys()) {
+      if (GUIDES.has(folder)) continue;
+      const lines = readFileSync(join(folder, 'README.md'), 'utf8').trimEnd().split('\n').length;
+      expect(lines, folder).toBeGreaterThanOrEqual(README_LINES.min);
+      expect(lines, folder).toBeLessThanOrEqual(README_LINES.max);
     }
+  });
+
+  test('of test/ mirror src/, web/src/ and testing/', () => {
+    const sourceOf = (folder: string): string =>
+      folder
+        .replace(/\/support$/, '')
+        .replace(/^test\/(?:web$|web\/)/, 'web/src/')
+        .replace(/^test\/testing$/, 'testing')
+        .replace(/^test(?=\/|$)/, 'src');
+    const stray = [...folders.keys()].filter(
+      (folder) =>
+        folder.startsWith('test/') &&
+        !ACROSS.test(folder) &&
+        !TOPICS.has(folder) &&
+        !existsSync(sourceOf(folder)),
+    );
+    expect(stray).toEqual([]);
   });
 });
