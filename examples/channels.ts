@@ -1,6 +1,6 @@
 import { openReprise } from 'reprise';
 
-// One engine, many people: each message finds the conversation it belongs to by where it came from.
+// One engine, many senders: the channel and chat of a message determine its conversation.
 await using reprise = await openReprise({
   home: process.argv[2] ?? './data',
   model: 'offline',
@@ -9,7 +9,7 @@ await using reprise = await openReprise({
 });
 const from = (name: string) => ({ channel: 'telegram', peer: name, sender: { id: name } });
 
-// Durable when it resolves; the turn runs by itself. Delivered twice, it is accepted once.
+// When `receive` resolves the message is stored, and its turn runs in the background. A second delivery is ignored.
 const ada = await reprise.receive({ ...from('ada'), messageId: '1', text: 'My name is Ada.' });
 const again = await reprise.receive({ ...from('ada'), messageId: '1', text: 'My name is Ada.' });
 const bob = await reprise.receive({ ...from('bob'), messageId: '1', text: 'What is my name?' });
@@ -27,6 +27,6 @@ const { text } = await reprise.follow(
 ).result;
 console.log(text);
 
-// What was really said on each channel, for whoever looks after it.
+// The channel logs: all messages of each chat, for the owner.
 for (const { channelId, messages, lastText } of (await reprise.convlog.list()).chats)
   console.log(channelId, messages, lastText);

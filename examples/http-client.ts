@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createClient } from 'reprise/client';
 
-// A server as a script starts one: any free port, and one line that says where it is.
+// Starts a server on a free port. It prints one JSON line with its address and token file.
 const [home = './data'] = process.argv.slice(2);
 const command = [new URL('../bin/reprise.cjs', import.meta.url).pathname, 'serve', '--port', '0', '--json'];
 const server = spawn(process.execPath, [...command, '--home', home, '--model', 'offline']);
@@ -18,13 +18,13 @@ let place: { sessionId?: string; inboxId?: string } = {};
 for await (const event of stream) {
   if (event.type === 'session') place = event;
   if (event.type === 'text_delta') answer += event.text;
-  if (answer.length > 10) break; // the connection is gone; the turn goes on
+  if (answer.length > 10) break; // closes the connection; the turn continues
 }
 const { sessionId = '', inboxId } = place;
 const session = client.session(sessionId);
 for await (const event of session.stream({ inboxId, lastEventId: stream.lastEventId })) {
   if (event.type === 'text_delta') answer += event.text;
-  if (event.type === 'interrupted') answer = event.text; // the server was restarted meanwhile: this much was kept
+  if (event.type === 'interrupted') answer = event.text; // the server was restarted: this part is stored
 }
 console.log(answer);
 for (const { role, text } of (await session.history()).data)

@@ -10,8 +10,8 @@ async function create(messages: readonly AnthropicMessage[]): Promise<AnthropicM
   };
 }
 
-// Your own loop, your own array, your own client. The guard only stands around the call: on overflow it shortens
-// large tool results, then puts a summary in the place of the oldest messages, and tries again.
+// Your own loop, array and client. The guard wraps only the model call: if the context overflows, it shortens
+// large tool results, then replaces the oldest messages with a summary, and retries.
 const messages: AnthropicMessage[] = [];
 for (let turn = 1; turn <= 40; turn++) {
   messages.push({ role: 'user', content: `Question ${turn}: what comes after ${turn}?` });

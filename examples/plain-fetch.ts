@@ -1,4 +1,4 @@
-// The API without a client of ours: one request, and events in the format every browser and every language reads.
+// The API without the client library: one request, and a standard event stream (SSE).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -13,7 +13,7 @@ const { url } = JSON.parse(String(line));
 
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
 const body = JSON.stringify({ message: 'My name is Ada.', sessionId: 'plain' });
-// Whoever sends it again with the same key hears the same answer.
+// A retry with the same idempotency key gets the same answer.
 for (const attempt of [1, 2]) {
   const response = await fetch(`${url}/api/agents/main/chat`, {
     method: 'POST',
@@ -28,9 +28,9 @@ for (const attempt of [1, 2]) {
     rest = frames.pop() ?? '';
     for (const frame of frames) {
       const [, id, data] = /^id: (.*)\ndata: (.*)$/.exec(frame) ?? [];
-      if (id === undefined || data === undefined) continue; // a comment says that the server is there
+      if (id === undefined || data === undefined) continue; // a keep-alive comment
       const event = JSON.parse(data);
-      lastId = id; // as `Last-Event-ID` it goes on from here, at any server on the same store
+      lastId = id; // send it as `Last-Event-ID` to resume here, on any server with the same store
       if (event.type === 'text_delta') text += event.text;
       if (event.type === 'done') console.log(attempt, lastId !== '', text === event.text, text.slice(0, 27));
     }

@@ -13,7 +13,7 @@ const { status, childSessionKey } = await reprise.spawn(parent, {
 });
 console.log(status, childSessionKey?.startsWith('agent:main:subagent:'));
 
-// The child works by itself; its result is a message for the parent, which answers it.
+// The child runs in the background; its result arrives as a message that the parent answers.
 await reprise.idle();
 for (const { runId, label, status: how, result } of await reprise.runs(parent.id))
   console.log(label, how, result, runId.length);
