@@ -1,4 +1,5 @@
-import { isMessage } from '../messages/message.ts';
+import { causeText } from '../messages/english.ts';
+import { isMessage, message } from '../messages/message.ts';
 import { contentText } from '../transcript/content.ts';
 import type { Entry, SessionHeader, Usage } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
@@ -89,14 +90,15 @@ export function endOfTurn(line: Line, sessionId: string): StoredEnd | undefined 
   const { inboxId, turnId, status, error, usage, calls, tokenEstimate } = data;
   const names = { inboxId: String(inboxId), turnId: typeof turnId === 'string' ? turnId : '' };
   if (status !== 'done') {
-    const { code, message, why } = isObject(error) ? error : {};
-    const cause = isMessage(why) ? maskedWhy(why) : undefined;
-    const text = typeof message === 'string' ? message : `the turn ended as ${String(status)}`;
+    const { code, message: text, why } = isObject(error) ? error : {};
+    const unexplained = message('turn.endedAs', { status: String(status) });
+    const known = typeof text === 'string' ? why : unexplained;
+    const cause = isMessage(known) ? maskedWhy(known) : undefined;
     const frame = {
       type: 'error',
       sessionId,
       code: typeof code === 'string' ? code : 'ABORTED',
-      error: redactText(text),
+      error: redactText(typeof text === 'string' ? text : causeText(unexplained)),
       ...(cause !== undefined && { why: cause }),
     } as const;
     return { ...names, frame };

@@ -365,6 +365,7 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'session.noDamage': { sessionId: 's1' },
   'session.idTaken': { sessionId: 's2', source: 's1' },
   'prune.indexing': {},
+  'message.endedAs': { state: 'cancelled' },
   'message.dropped': {},
   'message.ownOutput': { by: 'words' },
   'command.interrupted': {},

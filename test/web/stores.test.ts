@@ -53,6 +53,16 @@ describe('an answer while it comes', () => {
     expect(hearEvent(kept, { type: 'turn_start', turnId: 'u', model: '' }).parts).toEqual([]);
     expect(hearEvent(kept, { type: 'from_the_future' } as unknown as StreamEvent)).toBe(kept);
   });
+
+  test('keeps the code of each cause, so that the page can show it in its language', () => {
+    const why = { code: 'model.silent', params: { provider: 'p', seconds: 9 } } as const;
+    const { parts } = hear(
+      { type: 'guard', step: 'overflow', attempt: 1, reason: 'r', why },
+      { type: 'compaction_end', tokensBefore: 9, tokensAfter: 9, error: 'r', why },
+      { type: 'guard', step: 'retry', attempt: 1, reason: 'r', why },
+    );
+    expect(parts).toMatchObject([{ note: { why } }, { note: { why } }, { note: { why } }]);
+  });
 });
 
 describe('several streams of one turn', () => {

@@ -3,6 +3,10 @@ import type { Store } from '../../store/port/store.ts';
 import { chatOf } from '../admin/channel-log.ts';
 import type { InboundMessage } from './inbound.ts';
 
+/** As inbox rows store it. */
+export const OWN_OUTPUTS = ['own account', 'own words'] as const;
+export type OwnOutput = (typeof OWN_OUTPUTS)[number];
+
 /** Nobody repeats this much word for word; a short "ok" they do. */
 const MIN_CHARS = 40;
 const RECENT = 5;
@@ -15,7 +19,7 @@ export async function ownOutput(
   { convlog }: Store,
   agentId: string,
   message: InboundMessage,
-): Promise<'own account' | 'own words' | undefined> {
+): Promise<OwnOutput | undefined> {
   const { account, sender, channel, text } = message;
   if (account !== undefined && sender?.id === account) return 'own account';
   if (text.trim().length < MIN_CHARS) return undefined;

@@ -22,7 +22,7 @@ import { parseResetTrigger, resetReason } from './freshness.ts';
 import { bodyOf, type InboundMessage, isShared, originOf, withTicket } from './inbound.ts';
 import { type Keyed, requestKey } from './keyed-request.ts';
 import { lastSpokenAt } from './last-spoken.ts';
-import { ownOutput } from './own-output.ts';
+import { OWN_OUTPUTS, type OwnOutput, ownOutput } from './own-output.ts';
 import { type Route, routeMessage } from './route.ts';
 import { sendAllowed } from './send-policy.ts';
 import { withNewId } from './session-ids.ts';
@@ -266,7 +266,7 @@ export class Receiver {
   }
 
   /** Kept, so that its sender can ask what became of it, and never run. */
-  async #ignore(inbound: Inbound, ignored: 'own account' | 'own words'): Promise<Received> {
+  async #ignore(inbound: Inbound, ignored: OwnOutput): Promise<Received> {
     const { store } = this.#options.context;
     const receipt = await store.inbox.receive({ ...inbound, class: 'command' });
     const by = ignored === 'own account' ? 'account' : 'words';
@@ -279,10 +279,11 @@ export class Receiver {
     const { detail = {} } = await this.#options.context.store.inbox.get(receipt.inboxId);
     const { reason } = detail as JsonObject;
     const command = commandIn(detail);
+    const ignored = OWN_OUTPUTS.find((each) => each === reason);
     return {
       ...received(receipt),
       ...(command !== undefined && { command }),
-      ...(typeof reason === 'string' && reason.startsWith('own ') && { ignored: reason }),
+      ...(ignored !== undefined && { ignored }),
     };
   }
 

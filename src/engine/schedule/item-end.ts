@@ -1,4 +1,5 @@
-import { isMessage } from '../../messages/message.ts';
+import { causeText } from '../../messages/english.ts';
+import { isMessage, message } from '../../messages/message.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { DoneEvent, ErrorEvent } from '../events.ts';
@@ -21,16 +22,22 @@ export async function ended(store: Store, inboxId: string): Promise<InboxItem> {
 
 export type TurnEndEvent = DoneEvent | ErrorEvent;
 
+/** Why a message was not answered, in English. */
+export function failureText({ message: text }: JsonObject, state: string): string {
+  return typeof text === 'string' ? text : causeText(message('message.endedAs', { state }));
+}
+
 /** The same terminal event as the runner gave, from what it wrote down. */
 export function endOf({ state, detail = {} }: InboxItem): TurnEndEvent {
   if (state === 'done') {
     return { type: 'done', ...(detail as unknown as Omit<DoneEvent, 'type'>) };
   }
-  const { code, message, why, details, reason } = detail as JsonObject;
+  const { code, message: text, why: stored, details, reason } = detail as JsonObject;
+  const why = typeof text === 'string' ? stored : message('message.endedAs', { state });
   return {
     type: 'error',
     code: (typeof code === 'string' ? code : 'ABORTED') as ErrorEvent['code'],
-    message: typeof message === 'string' ? message : `the message was ${state}`,
+    message: failureText(detail, state),
     ...(isMessage(why) && { why }),
     details: isObject(details) ? details : { ...(reason !== undefined && { reason }), state },
   };

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { ancestorsOf } from '../agents/session-reach.ts';
 import { pause } from '../clock.ts';
 import type { EngineContext } from '../engine-context.ts';
-import { ended, isOpen } from './item-end.ts';
+import { ended, failureText, isOpen } from './item-end.ts';
 
 /** Between two looks when nobody tells of a change. */
 const LOOK_MS = 1000;
@@ -79,7 +79,7 @@ export async function untilEnded(
 
 /** How it ended, for the model that waited. */
 export function endFor({ state, detail = {} }: InboxItem): JsonObject {
-  const { text, message } = isObject(detail) ? detail : {};
+  const { text } = isObject(detail) ? detail : {};
   if (state === 'done') return { status: 'done', reply: typeof text === 'string' ? text : '' };
-  return { status: state, error: typeof message === 'string' ? message : `the message was ${state}` };
+  return { status: state, error: failureText(detail, state) };
 }

@@ -55,6 +55,7 @@ export const ENGLISH_TURNS: Pick<MessageTable, keyof TurnMessages> = {
     'Send {data, mimeType} with data in base64, or a base64 data URL.',
   ],
   'message.notObject': () => ['the message is not an object', 'Send {"text": "…", "channel": "…"}.'],
+  'message.endedAs': ({ state }) => [state === 'failed' ? 'the message failed' : `the message was ${state}`],
   'message.dropped': () => [
     'the message was dropped because the queue of the session is full',
     'Send it again when some of the queued messages are answered.',

@@ -30,6 +30,8 @@ export interface TurnMessages {
   'message.notObject': None;
   /** The queue is full, and its setting drops this message. */
   'message.dropped': None;
+  /** All that is stored about how it ended is its state. */
+  'message.endedAs': { readonly state: string };
   /** A channel delivered what this agent had sent: by its own account, or in its own words. */
   'message.ownOutput': { readonly by: 'account' | 'words' };
   'command.interrupted': None;

@@ -1,4 +1,4 @@
-import type { CodedAnswer, StreamEvent, TokenUsage } from 'reprise/client';
+import type { CodedAnswer, Message, StreamEvent, TokenUsage } from 'reprise/client';
 import type { Failure } from '../i18n/strings.ts';
 
 /** A part of an answer while it streams. */
@@ -27,14 +27,21 @@ export type LiveNote =
       readonly tokensAfter: number;
       readonly coveredEntries?: number | undefined;
       readonly error?: string | undefined;
+      readonly why?: Message | undefined;
     }
   | {
       readonly kind: 'guard';
       readonly step: string;
       readonly results?: number | undefined;
       readonly reason?: string | undefined;
+      readonly why?: Message | undefined;
     }
-  | { readonly kind: 'retry'; readonly attempt: number; readonly reason: string }
+  | {
+      readonly kind: 'retry';
+      readonly attempt: number;
+      readonly reason: string;
+      readonly why?: Message | undefined;
+    }
   | { readonly kind: 'command'; readonly answer: CodedAnswer };
 
 export interface LiveTurn {
@@ -82,17 +89,28 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
       if (event.step === 'retry')
         return add(withoutRetry(turn), {
           type: 'note',
-          note: { kind: 'retry', attempt: (event.attempt ?? 1) + 1, reason: event.reason ?? '' },
+          note: {
+            kind: 'retry',
+            attempt: (event.attempt ?? 1) + 1,
+            reason: event.reason ?? '',
+            why: event.why,
+          },
         });
       return add(turn, {
         type: 'note',
-        note: { kind: 'guard', step: event.step, results: event.results, reason: event.reason },
+        note: {
+          kind: 'guard',
+          step: event.step,
+          results: event.results,
+          reason: event.reason,
+          why: event.why,
+        },
       });
     case 'compaction_start':
       return add(turn, { type: 'note', note: { kind: 'compacting', tokensBefore: event.tokensBefore } });
     case 'compaction_end': {
-      const { tokensBefore, tokensAfter, coveredEntries, error } = event;
-      const note = { kind: 'compacted', tokensBefore, tokensAfter, coveredEntries, error } as const;
+      const { tokensBefore, tokensAfter, coveredEntries, error, why } = event;
+      const note = { kind: 'compacted', tokensBefore, tokensAfter, coveredEntries, error, why } as const;
       const parts = turn.parts.filter((part) => part.type !== 'note' || part.note.kind !== 'compacting');
       return add({ ...turn, parts }, { type: 'note', note });
     }

@@ -2,6 +2,13 @@ import type { MessageTable, TurnMessages } from 'reprise/client';
 
 const PARTS = { text: '个文字字符', context: '个附加说明字符', images: '张图片' };
 
+const ENDS: Readonly<Record<string, string>> = {
+  cancelled: '已取消',
+  dropped: '被丢弃',
+  interrupted: '被中断',
+  failed: '处理失败',
+};
+
 export const CHINESE_TURNS: Pick<MessageTable, keyof TurnMessages> = {
   'turn.answerTooLong': ({ max }) => `回答超过 ${max} 个字符，其余部分已截去。请每次少问一些，或让模型继续。`,
   'turn.tooManySteps': ({ max }) => `这一轮调用模型超过 ${max} 次。请让模型继续，或提高 maxSteps。`,
@@ -29,6 +36,7 @@ export const CHINESE_TURNS: Pick<MessageTable, keyof TurnMessages> = {
   'message.badImage': () =>
     '消息中的图片格式不明。请发送 {data, mimeType}（data 为 base64），或 base64 数据 URL。',
   'message.notObject': () => '消息不是对象。请发送 {"text": "…", "channel": "…"}。',
+  'message.endedAs': ({ state }) => `消息${ENDS[state] ?? `以 ${state} 结束`}。`,
   'message.dropped': () => '会话的队列已满，这条消息被丢弃。请在部分消息得到回答后重新发送。',
   'message.ownOutput': ({ by }) =>
     `不回答这条消息：${by === 'account' ? '它来自智能体自己的账户' : '它与智能体自己说过的话相同'}。`,

@@ -78,6 +78,11 @@ export function messageText(message: Message): string | undefined {
   return messages.value && textOf(messages.value, message, ' ');
 }
 
+/** The cause of an event; `english` is shown while its code is unknown here. */
+export function causeText(english: string, why: Message | undefined): string {
+  return (why && messageText(why)) ?? english;
+}
+
 /** The answer to a command, line by line. */
 export function answerText(answer: CodedAnswer): string {
   return messages.value === undefined ? answer.text : commandText(messages.value, answer);

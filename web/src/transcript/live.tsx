@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { LiveNote, LivePart } from '../conversation/live-turn.ts';
 import { modelName, shortCount } from '../i18n/format.ts';
-import { answerText, errorText, t } from '../i18n/strings.ts';
+import { answerText, causeText, errorText, t } from '../i18n/strings.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import { Thinking } from './thinking.tsx';
 import { ToolRow } from './tool-row.tsx';
@@ -52,11 +52,15 @@ function noteText(note: LiveNote): string {
     case 'compacting':
       return t('compacting', shortCount(note.tokensBefore));
     case 'compacted':
-      return note.error ?? t('compactDone', shortCount(note.tokensBefore), shortCount(note.tokensAfter));
+      return note.error === undefined
+        ? t('compactDone', shortCount(note.tokensBefore), shortCount(note.tokensAfter))
+        : causeText(note.error, note.why);
     case 'guard':
-      return note.step === 'truncate' ? t('shortened', note.results ?? 0) : (note.reason ?? note.step);
+      return note.step === 'truncate'
+        ? t('shortened', note.results ?? 0)
+        : causeText(note.reason ?? note.step, note.why);
     case 'retry':
-      return t('retrying', note.attempt, note.reason);
+      return t('retrying', note.attempt, causeText(note.reason, note.why));
     case 'command':
       return answerText(note.answer);
   }
