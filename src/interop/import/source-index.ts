@@ -66,21 +66,20 @@ export function readSourceIndex(index: JsonObject, present: ReadonlySet<string>)
 function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntry | undefined {
   if (isNested) {
     // An export of Reprise has its own id in the header, because ZyHive names a chat's session after the chat.
-    const described = { fallbackId: name, title: textIn(meta['title']), indexedAt: timeIn(meta['lastAt']) };
+    const about = { title: textIn(meta['title']), indexedAt: timeIn(meta['lastAt']) };
+    const described = { ...about, fallbackId: name, notes: unknownFields(meta, ZYHIVE_FIELDS) };
     return { form: 'ZyHive', name, files: [meta['filePath'] ?? `${name}.jsonl`], described };
   }
   const { transcript_file, session_id, updated_at, sessionId, sessionFile, updatedAt } = meta;
   if (transcript_file !== undefined) {
     const about = { id: textIn(session_id), title: textIn(meta['title']), indexedAt: timeIn(updated_at) };
-    const described = { ...about, key: name, active: true };
+    const described = { ...about, key: name, active: true, notes: unknownFields(meta, CLASSIC_FIELDS) };
     return { form: 'claw0 (classic)', name, files: [transcript_file], described };
   }
   if (sessionId !== undefined || sessionFile !== undefined) {
     const id = textIn(sessionId);
     const { settings, unknown } = settingsOfIndex(meta);
-    const fields = some(unknown.map(quote));
-    const notes =
-      unknown.length === 0 ? [] : [`unknown fields of its index entry are not imported: ${fields}`];
+    const notes = unknownNotes(unknown);
     const described = { id, ...parseIndexKey(name, id ?? ''), settings, notes, indexedAt: timeIn(updatedAt) };
     return { form: 'OpenClaw', name, files: openClawFiles(name, id, meta), described };
   }
@@ -91,11 +90,26 @@ function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntr
     form: 'claw0',
     name,
     files: [`${name}.jsonl`],
-    described: { ...about, key: textIn(session_key) },
+    described: { ...about, key: textIn(session_key), notes: unknownFields(meta, CLAW0_FIELDS) },
   };
 }
 
 const CLAW0_FIELDS = ['label', 'created_at', 'last_active', 'message_count', 'session_key'];
+const CLASSIC_FIELDS = [
+  ...['session_key', 'session_id', 'created_at', 'updated_at', 'message_count', 'transcript_file', 'title'],
+];
+const ZYHIVE_FIELDS = [
+  ...['id', 'agentId', 'filePath', 'title', 'messageCount', 'createdAt', 'lastAt', 'tokenEstimate'],
+];
+
+function unknownFields(meta: JsonObject, known: readonly string[]): readonly string[] {
+  return unknownNotes(Object.keys(meta).filter((field) => !known.includes(field)));
+}
+
+function unknownNotes(fields: readonly string[]): readonly string[] {
+  if (fields.length === 0) return [];
+  return [`unknown fields of its index entry are not imported: ${some(fields.map(quote))}`];
+}
 
 /**
  * OpenClaw names the transcript of a topic or thread after the session and the thread, and may omit `sessionFile`. A

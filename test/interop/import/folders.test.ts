@@ -1,4 +1,4 @@
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
@@ -219,6 +219,28 @@ describe('an index with faults keeps no session back, and the report names each 
     ]);
   });
 });
+
+test.each([
+  ['OpenClaw', openClawHome, 'agents/main/sessions'],
+  ['claw0', claw0Home, 'workspace/.sessions/agents/main'],
+  ['claw0 classic', (root: string) => classicHome(root), 'workspace/.sessions'],
+  ['ZyHive', zyhiveHome, 'agents/xiuliu/sessions'],
+] as const)(
+  'fields that an index of %s has and nobody knows here are named in the report',
+  async (_, home, at) => {
+    const root = home(freshFolder());
+    const path = join(root, at, 'sessions.json');
+    const index = JSON.parse(readFileSync(path, 'utf8')) as Record<string, object>;
+    const entries = (index['sessions'] ?? index) as Record<string, Record<string, unknown>>;
+    const [first = ''] = Object.keys(entries);
+    Object.assign(entries[first] ?? {}, { moonPhase: 3, __proto: {} });
+    writeIndex(path, index);
+    const { sessions } = await importFrom(await freshStore(), root);
+    const notes = sessions.flatMap((session) => session.notes.filter((note) => note.includes('fields')));
+    expect(notes).toEqual(['unknown fields of its index entry are not imported: "moonPhase", "__proto"']);
+    expect(sessions.every(({ action }) => action === 'new')).toBe(true);
+  },
+);
 
 describe('the sessions.json of a home of Reprise', () => {
   async function homeWithTwo(): Promise<string> {
