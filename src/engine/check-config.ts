@@ -5,13 +5,13 @@ import { quotedValue } from '../messages/quoted.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { closestName } from './closest-name.ts';
 
-/** Configuration is checked when an engine starts: a rule with a typo would otherwise silently have no effect. */
+/** Configuration is checked when an engine starts: otherwise a rule with a typo would silently have no effect. */
 export function configFault(field: string, value: unknown, ...expected: readonly Expected[]): RepriseError {
   const shown = value === undefined ? null : quotedValue(value);
   return failure('CONFIG_INVALID', 'value.wrong', { field, value: shown, expected }, { details: { field } });
 }
 
-/** An object with no other names than these. */
+/** Checks that the value is an object without unknown names. */
 export function checkNames(field: string, value: unknown, names: readonly string[]): JsonObject {
   if (!isObject(value)) throw configFault(field, value, { is: 'object', names });
   for (const name of Object.keys(value)) {

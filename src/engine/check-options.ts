@@ -10,7 +10,7 @@ import type { RepriseOptions } from './reprise.ts';
 import type { LaneLimits } from './schedule/lanes.ts';
 import { checkSessionOptions, type SessionOptions } from './session-options.ts';
 
-/** Every name of an interface; the compiler reports one that is missing. */
+/** Every name of an interface; the compiler reports a missing one. */
 type Names<T> = Readonly<Record<keyof T, true>>;
 
 const OPTIONS: Names<RepriseOptions> = {
@@ -47,8 +47,8 @@ const AGENT: Names<AgentOptions> = {
 };
 
 /**
- * Checks what an engine is opened with, before anything is opened: an option that is misspelled would otherwise have no
- * effect, and a broken tool would fail in the middle of a turn.
+ * Checks the options of an engine before anything is opened: a misspelled option would otherwise have no effect, and
+ * an invalid tool would fail in the middle of a turn.
  */
 export function checkOptions(
   options: Omit<RepriseOptions, 'store' | 'model'>,
@@ -67,7 +67,7 @@ export function checkOptions(
 }
 
 const TOOL_PARTS = ['name', 'description', 'inputSchema', 'run'];
-/** What every provider accepts as the name of a function. */
+/** The function names that every provider accepts. */
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function checkTools(tools: unknown): void {

@@ -1,4 +1,4 @@
-/** Time as the engine sees it. One of its own makes every wait of a test or a simulation repeatable. */
+/** The engine's source of time. A custom clock makes every wait in a test or simulation repeatable. */
 export interface Clock {
   now(): Date;
   setTimeout(run: () => void, ms: number): TimerHandle;
@@ -6,7 +6,7 @@ export interface Clock {
 }
 
 export interface TimerHandle {
-  /** A timer the process need not stay alive for. */
+  /** Lets the process end while the timer is pending. */
   unref?(): unknown;
 }
 
@@ -16,13 +16,13 @@ const SYSTEM_CLOCK: Clock = {
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
-/** A function tells only the time of day: waiting stays real. */
+/** A plain function replaces only the time of day; waits still take real time. */
 export function clockFrom(given: Clock | (() => Date) | undefined): Clock {
   if (given === undefined) return SYSTEM_CLOCK;
   return typeof given === 'function' ? { ...SYSTEM_CLOCK, now: given } : given;
 }
 
-/** Ends early, without an error, when the signal aborts. */
+/** Resolves early, without an error, when the signal aborts. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();

@@ -1,12 +1,15 @@
-/** The name somebody may have meant, or undefined where none is near: a wrong guess is worse than none. */
+/**
+ * The known name that the caller probably meant. @returns `undefined` if none is close, because a wrong guess is
+ * worse than no guess.
+ */
 export function closestName<N extends string>(name: string, known: Iterable<N>): N | undefined {
   const wanted = name.toLowerCase().slice(0, MAX_LENGTH);
   const names = [...known];
-  // The beginning of one is meant to be it, however much is missing.
+  // The start of a name means that name, however much is missing.
   for (const candidate of names)
     if (wanted.length >= 2 && candidate.toLowerCase().startsWith(wanted)) return candidate;
   let best: N | undefined;
-  // A third of the letters may be wrong; with more, anything resembles anything.
+  // A third of the letters may differ; with more, unrelated names match.
   let distance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of names) {
     const found = editDistance(wanted, candidate.toLowerCase());
@@ -17,7 +20,7 @@ export function closestName<N extends string>(name: string, known: Iterable<N>):
   return best;
 }
 
-/** Names come from outside, and the work grows with their length. */
+/** Names come from outside, and the cost grows with their length. */
 const MAX_LENGTH = 64;
 
 function editDistance(a: string, b: string): number {

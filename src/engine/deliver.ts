@@ -1,7 +1,7 @@
 import { isForNobody } from '../store/port/nobody.ts';
 import type { Inbound, Store } from '../store/port/store.ts';
 
-/** As a store does with what an append delivers: where nobody is there to take it, it is passed over. */
+/** Delivers a message like an append does: it is skipped if its session is deleted or missing. */
 export async function deliver({ inbox }: Store, inbound: Inbound): Promise<void> {
   try {
     await inbox.receive(inbound);

@@ -27,44 +27,47 @@ export interface EngineOptions {
   readonly hub: Hub;
   /** The model of a session, by its settings. */
   readonly modelInUse: (record: SessionRecord) => ModelInUse;
-  /** Throws INVALID_INPUT for a name no session can use. */
+  /** Throws INVALID_INPUT for a name that no session can use. */
   readonly checkModel: (name: string) => Promise<void>;
-  /** Called after a caller changed the model of a session. */
+  /** Call it after a caller changed the model of a session. */
   readonly modelChosen: (sessionId: string, model: unknown) => void;
-  /** Loads the model a session names, so that `modelInUse` finds it. Ends early, without an error, when the signal aborts. */
+  /**
+   * Loads the model that a session names, so that `modelInUse` finds it. Resolves early, without an error, when the
+   * signal aborts.
+   */
   readonly loadModelFor: (record: SessionRecord, signal?: AbortSignal) => Promise<void>;
   readonly toolsFor: (record: SessionRecord) => readonly Tool[];
   readonly systemFor: (record: SessionRecord) => string;
-  /** Caps on the window, by the configuration: the smallest counts. */
+  /** Configured limits of the window; the smallest one counts. */
   readonly contextTokensFor: (record: SessionRecord) => readonly (number | undefined)[];
   readonly profileFor: ProfileFor;
   readonly maxSteps: number;
   readonly summaryTimeoutMs: number;
-  /** Where notes go before a compaction; undefined: none are made. */
+  /** The folder for notes before a compaction; undefined: no notes are written. */
   readonly memoryFor: (record: SessionRecord) => string | undefined;
   readonly historyTurnsFor: (record: SessionRecord) => number | undefined;
   readonly queueFor: (record: SessionRecord) => QueueSettings;
-  /** Whether a thread's session begins with what was said where it hangs. */
+  /** Whether a new thread's session starts with the conversation before it. */
   readonly threadsFor: (record: SessionRecord) => SessionOptions['threads'];
   readonly clock: Clock;
   readonly lanes: Lanes;
-  /** So long a turn may tell nothing new before it is ended. */
+  /** A turn without any new event for this long is ended. */
   readonly stuckAfterMs: number;
-  /** Messages that go out in the transaction that ends a turn: a child's result for its parent. */
+  /** Messages to deliver in the transaction that ends a turn: a child's result for its parent. */
   readonly deliveries: (lead: InboxItem, outcome: TurnOutcome) => readonly Inbound[];
-  /** When a message has been dealt with. */
+  /** Called when a message has been processed. */
   readonly afterItem: (item: InboxItem, turn: { readonly isRetry: boolean }) => Promise<void>;
-  /** A share of the budget from which on a compaction is prepared beside the conversation; undefined: never. */
+  /** The share of the budget at which a background compaction starts; undefined: never. */
   readonly backgroundAt: number | undefined;
 }
 
-/** What the sessions of one engine share: the store, and what was learned about models. */
+/** Shared by the sessions of one engine: the store, and what was learned about models. */
 export class EngineContext {
   readonly options: EngineOptions;
   readonly inboxSignal: InboxSignal = new InboxSignal();
-  /** Aborts when nothing new is accepted. */
+  /** Aborts when the engine no longer accepts messages. */
   readonly closing: AbortController = new AbortController();
-  /** Aborts when what ran here has ended: whoever still waits, waits for another process. */
+  /** Aborts when all turns of this process have ended: a caller that still waits, waits for another process. */
   readonly closed: AbortController = new AbortController();
   readonly #calibrations: Map<string, Calibration> = new Map();
   #windows: LearnedWindows = {};
@@ -101,7 +104,7 @@ export class EngineContext {
     return evaluateContextWindowGuard({ info });
   }
 
-  /** As `window`, but a window no conversation could live in is refused before anything is sent. */
+  /** Like `window`, but refuses a window that is too small for any conversation before anything is sent. */
   usableWindow(model: Model, record: SessionRecord): number {
     const { tokens, source, shouldBlock } = this.window(model, record);
     if (!shouldBlock) return tokens;

@@ -4,15 +4,15 @@ import type { Usage } from '../transcript/entry.ts';
 import type { JsonObject } from '../transcript/json.ts';
 
 /**
- * Everything a turn tells while it runs, in one union for the library and for every surface. A turn ends with
- * exactly one `done` or `error`; nothing of it comes after that.
+ * All events of a turn, in one union for the library and all surfaces. A turn ends with exactly one `done` or
+ * `error`; no event follows it.
  */
 export type TurnEvent =
-  /** Durable: from here on the message will be answered or its failure told, whatever happens. */
+  /** Durable: from now on the message is answered, or its failure is reported, whatever happens. */
   | { readonly type: 'accepted' }
-  /** So many messages of the session are before this one. */
+  /** This many messages of the session come before this one. */
   | { readonly type: 'queued'; readonly position: number }
-  /** The message was a command: this is its answer. */
+  /** The message was a command; this is its answer. */
   | {
       readonly type: 'command';
       readonly name: string;
@@ -23,10 +23,10 @@ export type TurnEvent =
       readonly type: 'turn_start';
       readonly turnId: string;
       readonly model: string;
-      /** The last entry stored before it. */
+      /** The last entry stored before the turn. */
       readonly seq: number;
     }
-  /** Follows `turn_start`, or comes later if the provider turns out not to know the model. */
+  /** Follows `turn_start`, or comes later if the provider reports that it does not know the model. */
   | ModelFallbackEvent
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }
@@ -41,7 +41,7 @@ export type TurnEvent =
       readonly why?: Message;
       readonly durationMs: number;
     }
-  /** What one call of the model took. */
+  /** The usage of one model call. */
   | { readonly type: 'usage'; readonly usage: Usage }
   /** The provider was not ready, or the disk had no room for the message: the same is tried again. */
   | {
@@ -53,7 +53,7 @@ export type TurnEvent =
       readonly why: Message;
     }
   | GuardEvent
-  /** An entry has been stored. */
+  /** An entry was stored. */
   | { readonly type: 'entry'; readonly seq: number; readonly entryType: string }
   | DoneEvent
   | ErrorEvent;
@@ -68,7 +68,7 @@ export interface ModelFallbackEvent {
   readonly why: Message;
 }
 
-/** The context did not fit and something was done about it. */
+/** The context did not fit, and the guard took a step. */
 export type GuardEvent =
   | {
       readonly type: 'context_truncated';
@@ -76,7 +76,7 @@ export type GuardEvent =
       readonly results: number;
       readonly tokensSaved: number;
     }
-  /** Ends with `compaction` or `compaction_failed`. */
+  /** Followed by `compaction` or `compaction_failed`. */
   | { readonly type: 'compaction_start'; readonly reason: string; readonly tokensBefore: number }
   | {
       readonly type: 'compaction_failed';
@@ -103,7 +103,7 @@ export interface DoneEvent {
   readonly usage: Usage;
   /** Tokens of the context after this turn. */
   readonly tokenEstimate: number;
-  /** What the turn used, in English, if the session shows it under each reply. */
+  /** The usage of the turn as text, if the session shows it under each reply. */
   readonly usageLine?: string;
   /** `usageLine` as a code with the numbers. */
   readonly usageMessage?: Message;
@@ -113,17 +113,17 @@ export interface ErrorEvent {
   readonly type: 'error';
   readonly code: ErrorCode;
   readonly message: string;
-  /** The cause as a code; unset for an error of a model or tool that names none. */
+  /** The cause as a code; unset for an error of a model or tool without a code. */
   readonly why?: Message;
   readonly details: JsonObject;
 }
 
-/** An event with where it belongs. */
+/** An event with its session and message. */
 export interface SessionEvent {
   readonly sessionId: string;
-  /** The accepted message this is about; unset for what no message asked for, such as a manual compaction. */
+  /** The message that caused the event; unset for events without one, such as a manual compaction. */
   readonly inboxId?: string;
-  /** Of the lease its turn runs under: every other run has another, in whichever process. */
+  /** Epoch of the lease of the turn: every other run has a different one, in any process. */
   readonly epoch?: number;
   readonly event: TurnEvent;
 }

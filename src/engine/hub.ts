@@ -4,9 +4,8 @@ const MAX_WAITING = 10_000;
 const AT_ONCE = 1000;
 
 /**
- * Hands events to whoever listens in this process. A listener that does not read keeps a bounded queue: of
- * running deltas the oldest are let go, because the stored entries say it all again; then of all others but the ends
- * of turns, of which nobody misses one.
+ * Emits events to the listeners of this process. The queue of a slow listener is bounded: it drops the oldest deltas
+ * first, because the stored entries repeat them, then other events, but never the end of a turn.
  */
 export class Hub {
   readonly #listeners: Set<Listener> = new Set();
@@ -20,7 +19,7 @@ export class Hub {
     for (const listener of this.#listeners) listener.offer(event);
   }
 
-  /** Every event in the moment it is told, so that none can be lost on the way; a tap must not throw. */
+  /** Calls back for every event as it is emitted, so that none is lost; the callback must not throw. */
   tap(tap: (event: SessionEvent) => void): () => void {
     this.#taps.add(tap);
     return () => this.#taps.delete(tap);
@@ -49,7 +48,7 @@ export class Hub {
     const close = (): void => listener.close();
     const listener = new Listener(wants, () => {
       this.#listeners.delete(listener);
-      // A signal may live as long as the process, and see many listeners come and go.
+      // The signal may live as long as the process and see many listeners.
       signal?.removeEventListener('abort', close);
     });
     this.#listeners.add(listener);
@@ -89,7 +88,10 @@ class Listener implements Subscription {
     this.#wake?.();
   }
 
-  /** The oldest of a kind, many at a time: looking for them costs what looking at all costs. False: there are none. */
+  /**
+   * Drops the oldest events of a kind, many at once, because finding them costs a pass over the queue. @returns false
+   * if the queue has no such events.
+   */
   #letGo(isOfKind: (event: TurnEvent) => boolean): boolean {
     const before = this.#waiting.length;
     let left = AT_ONCE;

@@ -1,4 +1,4 @@
-/* Longer than files here should be: the one door to everything an engine does, and nothing but doors. */
+/* This file is longer than most: it is the public interface of the engine and only delegates. */
 
 import type { CutStrategy } from '../compaction/cut-strategies.ts';
 import { agentOfKey, normalizeSessionKey } from '../keys/session-key.ts';
@@ -62,43 +62,43 @@ import { historyTurnsFor } from './window/history-turns.ts';
 export interface RepriseOptions {
   readonly store: Store;
   readonly model: Model;
-  /** A model named by a session's `model` setting. */
+  /** Finds a model named by a session's `model` setting. */
   readonly modelByName?: (name: string) => Model | undefined;
-  /** Called before anything that wants a model `modelByName` does not have, so that it has it then. Where it fails, another answers. */
+  /** Called before a model is needed that `modelByName` does not return yet. If it fails, another model answers. */
   readonly loadModel?: (name: string) => Promise<unknown>;
   /**
-   * A model for this run that wins over what a session has stored and over its agent's, until `session.patch({ model })`
-   * or `/model` chooses another one for that session.
+   * A model for this run that wins over the one stored in a session and over its agent's, until `session.patch({
+   * model })` or `/model` chooses another one for that session.
    */
   readonly modelOverride?: (record: SessionRecord) => Model | undefined;
-  /** A cap on the window. */
+  /** Upper limit for the window. */
   readonly contextTokens?: number;
   readonly agents?: Agents;
-  /** Has AGENT.md and the workspaces of each agent in `agents/<agent>/`. */
+  /** The folder with AGENT.md and the workspaces of each agent in `agents/<agent>/`. */
   readonly home?: string;
   readonly tools?: readonly Tool[];
-  /** The ways of another system, see `PROFILES`; an agent's and a session's own choice win. */
+  /** The behavior of another tool, see `PROFILES`; an agent's and a session's own choice win. */
   readonly profile?: ProfileName;
   readonly compaction?: {
-    /** How much stays; takes the place of the profile's. */
+    /** How much a compaction keeps; overrides the profile. */
     readonly cut?: CutStrategy;
-    /** From when on; takes the place of the profile's. */
+    /** When to compact; overrides the profile. */
     readonly trigger?: CompactionTrigger;
-    /** Share of the budget from which on a summary is prepared beside the conversation; false: only when it must be. */
+    /** The share of the budget at which a summary is prepared in the background; false: only when it is needed. */
     readonly background?: number | false;
     readonly summaryTimeoutMs?: number;
-    /** Before a compaction the model writes what will matter later to MEMORY.md in the workspace of the conversation. */
+    /** Whether the model writes notes for later to MEMORY.md in the conversation's workspace before a compaction. */
     readonly memoryFlush?: boolean;
   };
-  /** How conversations are found, begun and queued. */
+  /** How conversations are found, created and queued. */
   readonly session?: SessionOptions;
   readonly clock?: Clock | (() => Date);
   readonly maxSteps?: number;
   /** How many turns run at once in this process. */
   readonly lanes?: Partial<LaneLimits>;
-  /** A turn that tells nothing new for so long is ended; by default ten minutes. */
+  /** A turn without any new event for this long is ended; ten minutes by default. */
   readonly stuckAfterMs?: number;
-  /** Whether accepted messages of any session are run here, also those of processes that died. */
+  /** Whether this process runs accepted messages of all sessions, also those of processes that died. */
   readonly run?: boolean;
 }
 
@@ -108,7 +108,7 @@ export interface InboxStatus {
   readonly turnId?: string;
   readonly reply?: { readonly text: string; readonly usageLine?: string };
   readonly error?: { readonly code: string; readonly message: string; readonly why?: Message };
-  /** The message it was answered together with. */
+  /** The message that it was answered together with. */
   readonly mergedInto?: string;
 }
 
@@ -119,7 +119,7 @@ const MAINTAIN_MS = 60 * 60_000;
 const MAINTAIN_LIMIT = 100;
 const STUCK_AFTER_MS = 10 * 60_000;
 
-/** Sessions on a store with a model. Whoever opens it disposes it; running turns are waited for. */
+/** Sessions on a store with a model. The caller disposes it, which waits for running turns. */
 export class Reprise implements AsyncDisposable {
   readonly #context: EngineContext;
   readonly #options: RepriseOptions;
@@ -217,12 +217,12 @@ export class Reprise implements AsyncDisposable {
     return this.#options.store;
   }
 
-  /** What was said on the channels; for admins, never for agents. */
+  /** The channel logs; for operators, never for agents. */
   get convlog(): ConvlogView {
     return convlogView(this.store);
   }
 
-  /** By key: the active session, made if there is none. By id: that very one. */
+  /** By key: the active session, created if needed. By id: that session. */
   async session(ref: string | { readonly id: string }): Promise<Session> {
     this.#context.assertOpen();
     const record =
@@ -230,29 +230,29 @@ export class Reprise implements AsyncDisposable {
     return this.#session(record);
   }
 
-  /** A new session in the place of a key's; the old one is kept and linked, and `undo` brings it back. */
+  /** Starts a new session for a key. The old one stays and is linked, and `undo` returns to it. */
   async renew(key: string, options: Keyed & { readonly label?: string } = {}): Promise<Session> {
     this.#context.assertOpen();
     return this.#session(await this.#receiver.renew(normalizeSessionKey(key), options));
   }
 
-  /** A message of a channel: durable when this resolves; its turn runs by itself. */
+  /** Accepts a message of a channel: durable when this resolves; its turn runs on its own. */
   async receive(message: InboundMessage, options: ReceiveOptions = {}): Promise<Received> {
     return this.#receiver.receive(message, options);
   }
 
-  /** Gives a task to a child of a session; its result comes back as a message for that session. */
+  /** Gives a task to a child of a session; its result arrives as a message for that session. */
   async spawn(parent: string | { readonly id: string }, request: SpawnRequest): Promise<SpawnResult> {
     const { id } = await this.session(typeof parent === 'string' ? parent : { id: parent.id });
     return this.#subagents.spawn(await this.store.get(id), request);
   }
 
-  /** The children of a session with what became of their tasks, newest first. */
+  /** The children of a session with the state of their tasks, newest first. */
   async runs(parentSessionId: string): Promise<readonly SubagentRun[]> {
     return this.#subagents.runs(parentSessionId);
   }
 
-  /** The events of an accepted message until its turn has ended, from now on. */
+  /** The events of an accepted message from now on, until its turn has ended. */
   follow(inboxId: string, { signal }: { readonly signal?: AbortSignal } = {}): TurnStream {
     return startTurn({
       ...this.#following(inboxId, signal),
@@ -261,7 +261,7 @@ export class Reprise implements AsyncDisposable {
     });
   }
 
-  /** How an accepted message ends, in whichever process it runs. */
+  /** Resolves with the end of an accepted message, in whichever process it runs. */
   async ended(
     inboxId: string,
     { signal }: { readonly signal?: AbortSignal } = {},
@@ -294,13 +294,13 @@ export class Reprise implements AsyncDisposable {
     return this.store.search(query);
   }
 
-  /** Tokens, cost and what else happened in a period, by day, agent and model, over all sessions. */
+  /** Tokens, cost and other statistics of a period, by day, agent and model, over all sessions. */
   async usage(query: UsageQuery): Promise<UsageOverview> {
     this.#usage ??= new UsageBook(this.store, this.#context.closed.signal);
     return this.#usage.look(query);
   }
 
-  /** What became of an accepted message. */
+  /** The current state of an accepted message. */
   async inbox(inboxId: string): Promise<InboxStatus> {
     const own = await this.store.inbox.get(inboxId);
     const { sessionId } = own;
@@ -315,8 +315,8 @@ export class Reprise implements AsyncDisposable {
   }
 
   /**
-   * Removes the text of a session in the trash for good: from the store, from channel logs and from what was typed at a
-   * prompt. The report names the copies of it in other sessions, in notes and in its workspace; `withCopies` removes
+   * Removes the text of a session in the trash permanently: from the store, from channel logs and from the prompt
+   * history. The report lists the copies of it in other sessions, in notes and in its workspace; `withCopies` removes
    * these too.
    */
   async purge(id: string, options: Omit<PurgeSessionOptions, 'home' | 'agents'> = {}): Promise<PurgeReport> {
@@ -324,52 +324,55 @@ export class Reprise implements AsyncDisposable {
     return purgeSession(this.store, id, { ...options, home, agents });
   }
 
-  /** Lets go what the rules say may go, or only says what would: nothing goes without rules. */
+  /** Deletes what the maintenance rules allow, or only reports it. Without rules nothing is deleted. */
   async maintain(options: Omit<MaintenanceOptions, 'now'> = {}): Promise<MaintenanceReport> {
     const { clock } = this.#context.options;
     const rules = this.#options.session?.maintenance ?? {};
     return runMaintenance(this.store, rules, { ...options, now: () => clock.now() });
   }
 
-  /** Everything that happens in the sessions of this process from now on. */
+  /** All events in the sessions of this process from now on. */
   events({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<SessionEvent> {
     return this.#context.hub.subscribe(() => true, signal === undefined ? {} : { signal });
   }
 
-  /** The same, each in the moment it is told: for those who must not miss one. Answers with how to end it. */
+  /**
+   * Like `events`, but calls back for each event as it is emitted, so that none is missed. @returns a function that
+   * ends it.
+   */
   tap(tap: (event: SessionEvent) => void): () => void {
     return this.#context.hub.tap(tap);
   }
 
-  /** How many turns run and wait in this process, for whoever looks after it. */
+  /** How many turns run and wait in this process, for operators. */
   lanes(): ReturnType<Lanes['stats']> {
     return this.#context.options.lanes.stats();
   }
 
-  /** How many sessions this process has something of in memory: what they run, or that somebody holds them. */
+  /** How many sessions this process has in memory: running, or held by a caller. */
   sessionsInHand(): number {
     return this.#runners.size;
   }
 
-  /** The agents that are configured; `main` always is. */
+  /** The configured agents; `main` always exists. */
   agents(): readonly AgentInfo[] {
     const { agents = {}, model, profile } = this.#options;
     return agentInfos(agents, { model, profile });
   }
 
-  /** The profile of an agent's new sessions. A session can have chosen another one. */
+  /** The profile of an agent's new sessions. A session may have chosen another one. */
   profile(agentId: string): Profile {
     return this.#profileFor({ agentId, settings: {} });
   }
 
-  /** Resolves when all accepted work this process knows of is done. */
+  /** Resolves when all accepted work known to this process is done. */
   async idle(): Promise<void> {
     await this.#runners.idle();
   }
 
   /**
-   * Accepts nothing and starts no turn from now on: queued messages stay queued for the next process. Turns that run
-   * continue. For a program that stops a turn in order to exit, and must not start the next one by that.
+   * Accepts nothing and starts no turn from now on: queued messages stay queued for the next process, and running
+   * turns continue. For a program that stops a turn in order to exit and must not start the next one.
    */
   holdQueue(): void {
     this.#context.closing.abort();
@@ -380,7 +383,8 @@ export class Reprise implements AsyncDisposable {
     const { closing, closed } = this.#context;
     closing.abort();
     await this.#runners.close();
-    // Listeners hear the ends of turns in microtasks; only then is it known who waits for another process.
+    // Listeners receive the ends of turns in microtasks; only then is it known which callers wait for another
+    // process.
     await new Promise((resolve) => setImmediate(resolve));
     closed.abort();
     await this.store[Symbol.asyncDispose]();
@@ -427,7 +431,7 @@ export class Reprise implements AsyncDisposable {
     const now = this.#context.options.clock.now().getTime();
     if (this.#options.session?.maintenance === undefined || now - this.#maintainedAt < MAINTAIN_MS) return;
     this.#maintainedAt = now;
-    // What could not go stands in the report nobody asked for, and goes the next time.
+    // No caller reads this report; what could not be deleted is retried by the next run.
     void this.maintain({ limit: MAINTAIN_LIMIT, signal: this.#context.closing.signal }).catch(
       () => undefined,
     );
@@ -438,7 +442,7 @@ function replyOf({ text, usageLine }: DoneEvent): NonNullable<InboxStatus['reply
   return { text, ...(usageLine !== undefined && { usageLine }) };
 }
 
-/** What shall live in this process only must not be given to a store that keeps it. */
+/** A profile that must stay in this process must not be used with a store that saves data. */
 function assertPersists(profileFor: ProfileFor, { supports }: Store): void {
   const { persist } = profileFor({ agentId: 'main', settings: {} });
   if (persist === 'session' || supports.durability === 'none') return;

@@ -9,22 +9,22 @@ import { checkSendPolicy, type SendPolicy } from './intake/send-policy.ts';
 import { type QueueSettings, queueSettings } from './session-settings.ts';
 import { checkHistoryTurns, type HistoryTurnRules } from './window/history-turns.ts';
 
-/** How conversations are found, begun, queued and kept; for all agents, or for one. */
+/** How conversations are found, created, queued and retained; for all agents, or for one. */
 export interface SessionOptions extends RoutingRules, ResetRules, HistoryTurnRules {
-  /** False: sessions live in this process only; wants a store that keeps nothing. */
+  /** False: sessions live in this process only; requires a store that saves nothing. */
   readonly enabled?: boolean;
-  /** At most so many messages are kept by a compaction. */
+  /** Maximum number of messages that a compaction keeps. */
   readonly historyLimit?: number;
   readonly queue?: Partial<QueueSettings> & {
-    /** Instead of the above, by the name of a channel. */
+    /** Overrides by channel name. */
     readonly byChannel?: Readonly<Record<string, Partial<QueueSettings>>>;
   };
   readonly sendPolicy?: SendPolicy;
-  /** Commands of the owner that every sender on a channel may use too, see `SENDER_COMMANDS`. */
+  /** Owner commands that every sender on a channel may use too, see `SENDER_COMMANDS`. */
   readonly senderCommands?: readonly SenderCommand[];
-  /** What may go by itself; unset: nothing. Looked at once an hour by engines that run sessions. */
+  /** What may be deleted automatically; unset: nothing. Checked once an hour by engines that run sessions. */
   readonly maintenance?: MaintenanceRules;
-  /** Whether the first message of a thread brings along what was said where it hangs. */
+  /** Whether a thread's session starts with the conversation before the thread. */
   readonly threads?: { readonly fork?: boolean; readonly maxTokens?: number };
 }
 
@@ -39,12 +39,12 @@ export function checkSessionOptions(options: SessionOptions): void {
   if (options.maintenance !== undefined) parseMaintenanceRules(options.maintenance);
 }
 
-/** What an agent says for itself stands over what holds for all. */
+/** The options of an agent override those for all. */
 export function sessionOptionsOf(all: SessionOptions, agents: Agents, agentId: string): SessionOptions {
   return { ...all, ...agentOptions(agents, agentId).session };
 }
 
-/** By the session, else its channel, else the configuration. */
+/** The queue settings of the session, else of its channel, else of the configuration. */
 export function queueFor(
   { queue: { byChannel = {}, ...queue } = {} }: SessionOptions,
   record: SessionRecord | undefined,

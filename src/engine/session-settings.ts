@@ -6,25 +6,25 @@ export type SettledQueueMode = 'steer' | 'followup' | 'queue' | 'collect' | 'ste
 export type QueueDrop = 'old' | 'new' | 'summarize';
 
 /**
- * What a session remembers beside its history, under the names other systems use. The engine acts on some; the rest is
- * carried, so that nothing is lost between systems. Other names are free where they start with `x-`.
+ * What a session stores beside its history, under the names that other tools use. The engine uses some of them and
+ * passes on the others, so that nothing is lost between tools. Other names are allowed if they start with `x-`.
  */
 export interface SessionSettings {
   // Of this engine.
   readonly model?: string;
   readonly profile?: string;
   readonly systemPrompt?: string;
-  /** Out of the way: not in lists unless asked for. */
+  /** Hidden from lists by default. */
   readonly archived?: boolean;
-  /** Since when nothing was said here when it was archived: `{at, seq}`, in force while `seq` is the last line. */
+  /** Set by `archiveAfter`: since when the session was idle (`{at, seq}`), valid while `seq` is the last line. */
   readonly idleSince?: JsonObject;
-  /** How many parents a child has; 0 is nobody's child. */
+  /** Number of parents of a child; 0 for a session without a parent. */
   readonly depth?: number;
   /** What a thread's session began with. */
   readonly forkedFrom?: JsonObject;
-  /** Of a session another tool began: `{hash, state}`, by which the same import is known again. */
+  /** For an imported session: `{hash, state}`, by which a repeated import recognizes it. */
   readonly importedFrom?: JsonObject;
-  /** Of a child: what whoever spawned it could use, and so may it at most. */
+  /** For a child: the tools of the session that spawned it, which limit its own. */
   readonly toolPolicy?: JsonObject;
 
   readonly sessionId?: string;
@@ -54,12 +54,12 @@ export interface SessionSettings {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly totalTokens?: number;
-  /** A cap on the window. */
+  /** Upper limit for the window. */
   readonly contextTokens?: number;
-  /** Only so many turns are sent to the model. */
+  /** Maximum number of turns that are sent to the model. */
   readonly historyTurns?: number;
   readonly compactionCount?: number;
-  /** Unix ms; earlier versions wrote an ISO time. */
+  /** Unix time in ms; earlier versions wrote an ISO time. */
   readonly memoryFlushAt?: string | number;
   readonly memoryFlushCompactionCount?: number;
 
@@ -127,8 +127,8 @@ export const QUEUE_MODES: readonly (SettledQueueMode | 'steer+backlog')[] = [
 ];
 
 /**
- * What a reset does not carry over: what tells of the old history, or was read from files when it began, or names that
- * one conversation. What people chose stays.
+ * Settings that a reset does not carry over: facts about the old history, values read from files when it began, and
+ * the name of that conversation. Choices of people stay.
  */
 export const FORGOTTEN_ON_RESET: readonly string[] = [
   'systemPrompt',
@@ -164,13 +164,13 @@ export interface QueueSettings {
   readonly drop: QueueDrop;
 }
 
-// Settings may come from other systems, unchecked. A reader passes over what it does not know.
+// Settings may come from other tools, unchecked. Unknown values are ignored.
 
 export function queueSettings(settings: JsonObject, defaults: QueueSettings): QueueSettings {
   const { queueDebounceMs, queueCap } = settings;
   const mode = oneOf(settings['queueMode'], QUEUE_MODES) ?? defaults.mode;
   return {
-    // Two spellings of one mode.
+    // Two spellings of the same mode.
     mode: mode === 'steer+backlog' ? 'steer-backlog' : mode,
     debounceMs: isCount(queueDebounceMs) ? queueDebounceMs : defaults.debounceMs,
     cap: isCount(queueCap) && queueCap > 0 ? queueCap : defaults.cap,
@@ -178,7 +178,7 @@ export function queueSettings(settings: JsonObject, defaults: QueueSettings): Qu
   };
 }
 
-/** Undefined: whatever the model does by itself. */
+/** Undefined: the model's default. */
 export function thinkingLevelOf({ thinkingLevel }: JsonObject): ThinkingLevel | undefined {
   return oneOf(thinkingLevel, THINKING_LEVELS);
 }
@@ -195,7 +195,7 @@ export function responseUsageOf({ responseUsage }: JsonObject): ResponseUsage {
   return oneOf(responseUsage, RESPONSE_USAGES) ?? 'off';
 }
 
-/** In groups an assistant speaks when it is spoken to, unless somebody chose otherwise. */
+/** In groups the assistant answers only when it is addressed, unless a user chose otherwise. */
 export function groupActivationOf({ groupActivation }: JsonObject): GroupActivation {
   return oneOf(groupActivation, GROUP_ACTIVATIONS) ?? 'mention';
 }

@@ -52,9 +52,9 @@ import { standingOf } from './window/standing.ts';
 
 export interface SendOptions {
   readonly idempotencyKey?: string;
-  /** Where the message came from; with the key it makes a message unique. */
+  /** Where the message came from; together with the key it makes a message unique. */
   readonly source?: string;
-  /** Stops the turn: what arrived stays. A message whose turn had not begun is cancelled. */
+  /** Stops the turn and keeps what has arrived. A message whose turn has not begun is cancelled. */
   readonly signal?: AbortSignal;
   /**
    * What happens if a turn is running. Unset: `followup`, so that every call has its own turn and answer, and no
@@ -69,12 +69,12 @@ export interface SendAgainOptions extends SayAgainOptions {
 }
 
 export interface CompactRequest extends Keyed {
-  /** What the summary should keep above all. */
+  /** What the summary should preserve above all. */
   readonly focus?: string;
   readonly signal?: AbortSignal;
 }
 
-/** One conversation. Everything it does is durable before it is told, and can be seen and taken back. */
+/** One conversation. Everything it does is durable before it is reported, is visible, and can be undone. */
 export class Session {
   readonly id: string;
   readonly key: string;
@@ -93,8 +93,8 @@ export class Session {
   }
 
   /**
-   * Accepted durably, then run in order: `result` is the answer to this very message. Throws only before it is accepted;
-   * a turn that fails ends in `error`.
+   * Accepts a message durably and runs it in order: `result` is the answer to this message. Throws only before the
+   * message is accepted; a turn that fails ends with `error`.
    */
   send(
     input: string | UserInput,
@@ -104,10 +104,10 @@ export class Session {
     const accept = async (): Promise<InboxReceipt> => {
       const said = bodyOf(input);
       if (queueMode !== 'session') checkOneOf('queueMode', queueMode, QUEUE_MODES);
-      // A program waits for each of its answers, so no limit of the queue drops its messages.
+      // A program waits for each of its answers, so no queue limit drops its messages.
       const own = queueMode === 'followup' ? undefined : options.queueFor(await this.record());
       const mode = queueMode === 'session' ? (own?.mode ?? 'followup') : queueMode;
-      // Nobody waits for a second sentence of whoever is at the keyboard.
+      // No debounce: the caller waits for this answer and sends nothing more.
       const body = withTicket(said, { mode, debounceMs: 0, at: options.clock.now().getTime() });
       const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
       const limits = own === undefined ? {} : { queue: { cap: own.cap, drop: own.drop } };
@@ -118,7 +118,7 @@ export class Session {
     return this.#start(signal, accept, { mayWait: queueMode !== 'followup' });
   }
 
-  /** The last message once more, or in other words; what was there stays as a branch. */
+  /** Sends the last message again, or with a new text; the old answer stays as a branch. */
   sendAgain({ signal, ...again }: SendAgainOptions = {}): TurnStream {
     const { store, options } = this.#context;
     return this.#start(signal, async () => {
@@ -129,7 +129,9 @@ export class Session {
     });
   }
 
-  /** The events of a message that was accepted before, from now on. Runs it here unless another process does. */
+  /**
+   * The events of a message that was accepted earlier, from now on. Runs it in this process unless another one does.
+   */
   resume(inboxId: string, { signal }: Pick<SendOptions, 'signal'> = {}): TurnStream {
     const { inbox } = this.#context.store;
     return this.#start(signal, async () => {
@@ -139,9 +141,9 @@ export class Session {
   }
 
   /**
-   * Stops the turn that runs, in whichever process; what arrived so far is kept. With `waiting` the messages that wait
-   * are cancelled too, and their senders told; without `running` only those. With `children` the tasks it gave away end
-   * as well, so that no result of theirs makes it speak again.
+   * Stops the running turn, in whichever process, and keeps what has arrived. With `waiting`, also cancels waiting
+   * messages and notifies their senders; without `running`, cancels only those. With `children`, also ends the tasks
+   * of its children, so that no result of a child starts a new turn.
    */
   async stop(options: StopOptions = {}): Promise<StopResult> {
     const { store, options: engine } = this.#context;
@@ -149,7 +151,7 @@ export class Session {
     return stopSession({ store, now, stopItem: (inboxId) => this.#stopItem(inboxId) }, this.id, options);
   }
 
-  /** What happens to messages that come while it works, by its settings and the configuration. */
+  /** The queue settings for messages that arrive during a turn, from its settings and the configuration. */
   async queue(): Promise<QueueSettings> {
     return this.#context.options.queueFor(await this.record());
   }
@@ -158,7 +160,7 @@ export class Session {
     return this.#context.store.get(this.id);
   }
 
-  /** Everything that was ever said here, in pages; compactions take nothing from it. */
+  /** Everything ever written here, in pages; compactions remove nothing from it. */
   async history(range: ReadRange = {}): Promise<EntryPage> {
     return this.#context.store.read(this.id, range);
   }
@@ -167,7 +169,7 @@ export class Session {
     return this.#context.store.watch(this.id, { afterSeq, signal });
   }
 
-  /** Settings by their names, null takes one back; `title` names the conversation for good. */
+  /** Changes settings by name, null removes one; `title` sets the conversation's title permanently. */
   async patch({ title, ...settings }: JsonObject, options: ChangeOptions = {}): Promise<SessionRecord> {
     const { store, options: engine } = this.#context;
     const parsed = parseSettingsPatch(settings);
@@ -176,19 +178,19 @@ export class Session {
     if (title !== undefined && (typeof title !== 'string' || title.trim() === ''))
       throw wrongValue('title', title, [{ is: 'nonEmptyText' }]);
     if (title === undefined && Object.keys(parsed).length === 0) return this.record();
-    // What a person calls it stands before what is made of the first words said, whichever came first.
+    // A title set by a person wins over one made from the first message, whichever came first.
     const record = await store.patch(this.id, parsed, { ...options, ...(title !== undefined && { title }) });
     if ('model' in parsed || 'modelOverride' in parsed)
       engine.modelChosen(this.id, parsed['model'] ?? parsed['modelOverride']);
     return record;
   }
 
-  /** Tokens and cost of every turn so far, those of branches that were left included: they were paid for. */
+  /** Tokens and cost of every turn so far, including abandoned branches: they were paid for. */
   async totals(): Promise<SessionTotals> {
     return totalsOf(await this.#all());
   }
 
-  /** The model that answers here, and who says so; loaded where it is not yet. */
+  /** The model that answers here, and which setting chose it. Loads the model if needed. */
   async model(): Promise<ModelInUse> {
     const { options } = this.#context;
     const record = await this.record();
@@ -196,7 +198,7 @@ export class Session {
     return options.modelInUse(record);
   }
 
-  /** What the next request would hold, by where it comes from. */
+  /** What the next request would contain, by source. */
   async context(): Promise<ContextReport> {
     const record = await this.record();
     const frame = await this.#runner.frame(record);
@@ -205,14 +207,17 @@ export class Session {
     return reportContext(newest, window, frame.maxOutputTokens);
   }
 
-  /** What `compact` would cover and keep, without asking a model or writing anything. Null: nothing. */
+  /**
+   * What `compact` would cover and keep, without calling a model or writing anything. @returns null if there is
+   * nothing to compact.
+   */
   async previewCompaction(): Promise<CompactionPreview | null> {
     const { view, limits } = await this.#planning();
     const plan = planFor(view, limits);
     return plan === undefined ? null : previewOf(plan);
   }
 
-  /** Null: there was nothing to gain. Asked twice at once, it is done once. */
+  /** @returns null if there was nothing to gain. Concurrent calls compact once. */
   compact(request: CompactRequest = {}): Promise<CompactionEvent | null> {
     this.#compacting ??= this.#runner.lane
       .run((lease) => this.#compact(lease, request))
@@ -223,8 +228,8 @@ export class Session {
   }
 
   /**
-   * One step back: the last turn, or the last compaction with every turn since kept. Where nothing is left, the reset
-   * that made this session: the key is given back to the one before.
+   * Undoes one step: the last turn, or the last compaction with every later turn kept. If nothing is left, it undoes
+   * the reset that created this session: the key returns to the previous session.
    */
   async undo({ anyway = false, ...keyed }: Keyed & { readonly anyway?: boolean } = {}): Promise<UndoResult> {
     const find: StepRequest['find'] = async (all, { parentId }) => {
@@ -235,7 +240,7 @@ export class Session {
     return this.#step({ asked: 'undo', find, ...keyed });
   }
 
-  /** Goes on at another place of the tree: a branch that was left. `redo` goes back to where it was. */
+  /** Continues at another point of the tree, such as an abandoned branch. `redo` returns to the previous point. */
   async branch(
     entryId: string,
     { place, ...keyed }: Keyed & { readonly place?: BranchPlace } = {},
@@ -243,7 +248,7 @@ export class Session {
     await this.#step({ asked: 'branch', find: async (all) => branchStep(all, entryId, place), ...keyed });
   }
 
-  /** Takes the last undo back, as long as nothing was said since. */
+  /** Redoes the last undone step, as long as no message was added since. */
   async redo(keyed: Keyed = {}): Promise<UndoResult> {
     return this.#step({ asked: 'redo', find: async (all) => redoStep(all), ...keyed });
   }
@@ -253,7 +258,7 @@ export class Session {
     return this.#pins.add(entryId, keyed);
   }
 
-  /** Several at once are let go of in one step. */
+  /** Several ids are unpinned in one step. */
   async unpin(entryId: string | readonly string[], keyed: Keyed = {}): Promise<readonly Pin[]> {
     return this.#pins.remove(typeof entryId === 'string' ? [entryId] : entryId, keyed);
   }
@@ -263,8 +268,8 @@ export class Session {
   }
 
   /**
-   * A new session that begins as this one did, up to an entry; both go on by themselves. With an id of the caller's a
-   * second try finds the first: there is one copy, however often it is asked for.
+   * Creates a new session that starts with this history up to an entry; both continue separately. If the caller
+   * passes an id, a retry finds the result of the first attempt: there is one copy, however often it is requested.
    */
   async fork({
     at,
@@ -276,7 +281,7 @@ export class Session {
     return forkSession(this.#context.store, await this.record(), { at, id });
   }
 
-  /** What the model saw in a turn and why; unset: the last one. */
+  /** What the model saw in a turn and why; unset: the last turn. */
   async explain(turnId?: string): Promise<Explanation> {
     const frame = await this.#runner.frame(await this.record());
     const all = await this.#all();
@@ -361,7 +366,7 @@ export class Session {
     return takeStep({ store: this.#context.store, lane: this.#runner.lane, sessionId: this.id }, request);
   }
 
-  /** Says so before it brings back more than fits: the next turn would only compact it again. */
+  /** Refuses an undo that restores more than fits: the next turn would only compact it again. */
   async #assertFits(all: readonly Entry[], { entry }: EntryStep): Promise<void> {
     const record = await this.record();
     const frame = await this.#runner.frame(record);

@@ -49,14 +49,14 @@ const oneOf = (...names: readonly string[]): Kind => ({
   expected: [{ is: 'oneOf', values: names }],
   accepts: (value) => typeof value === 'string' && names.includes(value),
 });
-/** Names such as `openai:org/model:tag`. A name may become part of an address, so it must not look like a path out of it. */
+/** Names such as `openai:org/model:tag`. A name may become part of a URL, so it must not contain a path traversal. */
 const MODEL_NAME = /^[\p{L}\p{N}@][\p{L}\p{N} ._:/@+-]{0,255}$/u;
 const MODEL: Kind = {
   expected: [{ is: 'model' }],
   accepts: (value) =>
     typeof value === 'string' && MODEL_NAME.test(value) && !/(?:^|[:/])\.\.?(?:\/|$)/.test(value),
 };
-/** Known, so that it can be carried; set by the engine alone. */
+/** Known, so that it is passed on; only the engine sets it. */
 const PROTECTED = 'protected';
 
 const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> = {
@@ -127,7 +127,7 @@ const FIELDS: Readonly<Record<keyof SessionSettings, Kind | typeof PROTECTED>> =
   lastHeartbeatSentAt: COUNT,
 };
 
-/** Facts of a session's record and of who may have it: nobody can say them, and no setting may look like them. */
+/** Facts of a session's record: callers cannot set them, and no setting may have such a name. */
 const FACTS: ReadonlySet<string> = new Set(
   'id key sessionKey agentId owner ownerId parentId role seq lastSeq epoch leaf status active createdAt lastAt messageCount turnCount tokenEstimate corruptAt'.split(
     ' ',
@@ -136,7 +136,7 @@ const FACTS: ReadonlySet<string> = new Set(
 
 const KINDS: ReadonlyMap<string, Kind | typeof PROTECTED> = new Map(Object.entries(FIELDS));
 
-/** A caller's patch, checked; null takes a name back. INVALID_INPUT says what is wrong and what would be right. */
+/** Checks a caller's patch; null removes a name. INVALID_INPUT says what is wrong and what is allowed. */
 export function parseSettingsPatch(patch: JsonObject): JsonObject {
   if (!isObject(patch)) throw wrongValue('settings', patch, [{ is: 'object', names: [] }]);
   const parsed: [string, unknown][] = [];
@@ -170,7 +170,7 @@ function* settable(): Generator<string> {
   for (const [name, kind] of KINDS) if (kind !== PROTECTED) yield name;
 }
 
-/** A field of a request or a setting of a session has a value that it cannot have. */
+/** The error for a field of a request, or a setting, with an invalid value. */
 export function wrongValue(field: string, value: unknown, expected: readonly Expected[]): RepriseError {
   const params = { field, value: value === undefined ? null : quotedValue(value), expected };
   const details = { field, allowed: expectedText(expected) };

@@ -2,15 +2,15 @@ import { RepriseError } from '../../errors.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 
-/** Where it is written what went by itself: a session of its own, so that it outlives what it tells of. */
+/** The session that records automatic deletions. It is separate, so that it outlives the sessions it names. */
 export const AUDIT_SESSION_ID = 'reprise-audit';
 const AUDIT_KEY = `agent:main:session:${AUDIT_SESSION_ID}`;
 
 export type AuditAction = 'delete' | 'purge';
 
 /**
- * One line before it happens; a second try at the same thing writes none. It holds no word of what was said: whoever
- * purges a conversation wants it gone.
+ * Writes one line before the deletion; a retry of the same deletion writes none. The line contains no text of the
+ * conversation, because a purge must remove all of it.
  */
 export async function writeAudit(
   store: Store,
@@ -25,7 +25,7 @@ export async function writeAudit(
     await store.append(AUDIT_SESSION_ID, [line], { key });
   } catch (error) {
     const code = error instanceof RepriseError ? error.code : undefined;
-    // Told before, with other figures: then it did not come to it, or was taken back.
+    // The line was written before with other figures; that deletion did not happen or was undone.
     if (code === 'KEY_REUSED') return;
     if (code !== 'SESSION_NOT_FOUND') throw error;
     await store.create({

@@ -4,13 +4,13 @@ import type { InboxItem } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type InboundMessage, originOf } from '../intake/inbound.ts';
 
-/** A chat of a channel: accounts of one channel keep their chats apart. */
+/** The id of a chat. The same chat id under different accounts of a channel means different chats. */
 export function chatOf({ account, peer }: { readonly account?: unknown; readonly peer?: unknown }): string {
   const chat = typeof peer === 'string' && peer !== '' ? peer : 'main';
   return typeof account === 'string' && account !== '' ? `${account}:${chat}` : chat;
 }
 
-/** What arrived, as it was said: commands too. */
+/** The log line of a received message, also of a command. */
 export function inboundLine(message: InboundMessage, sessionKey: string, at: Date): ConvlogLine {
   const { sender } = originOf(message);
   const { channel, text, system, messageId } = message;
@@ -26,7 +26,7 @@ export function inboundLine(message: InboundMessage, sessionKey: string, at: Dat
   };
 }
 
-/** What was answered on the channel the message came from; undefined where it came from none, or there is nothing to say. */
+/** The log line of an answer. @returns `undefined` if the message came from no channel, or the answer has no text. */
 export function replyLine({ body, sessionKey, sessionId }: InboxItem, text: string): ConvlogLine | undefined {
   const { from } = body;
   if (!isObject(from) || typeof from['channel'] !== 'string' || text === '') return undefined;

@@ -8,8 +8,8 @@ import type {
 } from '../../store/port/convlog.ts';
 
 /**
- * What was said on the channels, for people who look after an engine. There is no tool for it: a surface that offers
- * it asks first who is asking. It can be read and not written; lines come with the messages themselves.
+ * Read access to the channel logs, for operators. No tool exposes it; a surface that does must check the caller
+ * first. It has no write access: lines are written together with their messages.
  */
 export interface ConvlogView {
   list(query?: ConvlogQuery): Promise<ConvlogPage>;

@@ -16,41 +16,41 @@ import { requestHash } from '../turn/request-hash.ts';
 import { makeView, type RequestFrame } from '../turn/turn-context.ts';
 
 export interface ExplainedCall extends CallManifest {
-  /** The request made again from the history. */
+  /** The request, rebuilt from the history. */
   readonly request: ModelRequest;
   /**
-   * Whether it is, byte for byte, what was sent. If not, the system prompt, the tools, the model or the profile have
-   * changed since, or the profile keeps no tool results.
+   * Whether the rebuilt request is byte for byte what was sent. If not, the system prompt, the tools, the model or
+   * the profile have changed since, or the profile does not store tool results.
    */
   readonly verified: boolean;
-  /** Whether the request before it is the beginning of this one, so that a prompt cache could serve it. */
+  /** Whether this request starts with the whole previous one, so that a prompt cache can serve it. */
   readonly extendsPrevious: boolean;
-  /** Why it is not, in English and as a code. */
+  /** Why it does not, in English and as a code. */
   readonly cacheBreak?: string;
   readonly cacheBreakCode?: CacheBreak;
 }
 
-/** A message that a turn answers, and where it came from. */
+/** A message that a turn answers, and its source. */
 export interface ExplainedMessage {
-  /** Its inbox row. */
+  /** The id of its inbox row. */
   readonly inboxId: string;
   readonly state?: InboxState;
-  /** The row of the message that led the turn; unset for that one. */
+  /** The row of the message that led the turn; unset for that message. */
   readonly mergedInto?: string;
   readonly channel?: string;
   readonly sender?: { readonly id: string; readonly name?: string };
-  /** The entry it is stored as, and its position in the current branch. */
+  /** The entry that stores it, and its position in the current branch. */
   readonly entryId?: string;
   readonly position?: number;
-  /** Rows that were dropped because too many waited, and that this message lists. */
+  /** Rows that were dropped from a full queue and that this message summarizes. */
   readonly carries?: readonly string[];
 }
 
-/** What the model saw in one turn, and the proof. */
+/** What the model saw in one turn, with proof. */
 export interface Explanation {
   readonly turnId: string;
   readonly status: string;
-  /** What the turn answers, in the order it was sent: several if messages were steered or collected into it. */
+  /** The messages that the turn answers, in order; several if messages were steered or collected into it. */
   readonly messages: readonly ExplainedMessage[];
   readonly calls: readonly ExplainedCall[];
   readonly data: JsonObject;
@@ -100,8 +100,8 @@ export async function explainTurn(
 }
 
 /**
- * By the end of the turn and by the keys of the entries before it: after a crash a turn is continued by a runner that
- * does not know the messages that had joined it before.
+ * Finds the messages through the end of the turn and through the keys of its entries: after a crash, the runner that
+ * continues a turn does not know the messages that had joined it.
  */
 async function messagesOf(
   all: readonly Entry[],
@@ -124,7 +124,7 @@ async function messagesOf(
     .map(({ row, at }) => explainMessage(row, asked[at], positions));
 }
 
-/** @returns undefined for a key that is not a message's, and for a turn that was imported. */
+/** @returns `undefined` if the key is not that of a message, and for an imported turn. */
 async function findRow(inbox: Pick<Inbox, 'get'>, inboxId: string): Promise<InboxItem | undefined> {
   try {
     return await inbox.get(inboxId);
@@ -139,7 +139,7 @@ function isEndOfOther(entry: Entry, inboxId: string): boolean {
   return turn !== undefined && turn['inboxId'] !== inboxId;
 }
 
-/** A turn that is written at its end is one append without keys, but a row always gives the same entry. */
+/** A turn that is written at its end is a single append without keys, but a row always results in the same entry. */
 function isStoredAs(row: InboxItem, { seal, message }: Entry): boolean {
   if (seal?.k !== undefined) return seal.k === row.inboxId;
   return entriesOf(row).some((entry) => isDeepStrictEqual(entry['message'], message));
@@ -174,8 +174,8 @@ function manifests(data: JsonObject | undefined): CallManifest[] {
 }
 
 /**
- * The entry a request stood at. Where a turn was written when it had ended, that entry never had an id of its own:
- * then the message it answered is the nearest there is.
+ * The entry at which a request was made. If the turn was written only at its end, that entry never had an id; the
+ * message that it answered is the nearest one.
  */
 function storedLeaf(
   all: readonly Entry[],

@@ -4,10 +4,10 @@ import type { SearchHit, SearchResult, SessionRecord, Store } from '../../store/
 import { type MessagePositions, messagePositions } from '../../transcript/message-position.ts';
 import { readHistory } from '../history/read-history.ts';
 
-/** Counting reads a history, and a search may find something in many. */
+/** Counting positions reads a history, and a search may have hits in many histories. */
 const MAX_LINES = 20_000;
 
-/** The sessions of what a search has found, by their ids. One that was purged since is not among them. */
+/** The sessions of the hits of a search, by id. A session that was purged since is missing. */
 export async function foundSessions(
   store: Pick<Store, 'get'>,
   hits: readonly { readonly id: string }[],
@@ -18,11 +18,11 @@ export async function foundSessions(
 }
 
 export interface PositionedHit extends SearchHit {
-  /** Unset for a message of another branch, and where counting would take too long. */
+  /** Unset for a message on another branch, and if counting would take too long. */
   readonly position?: number;
 }
 
-/** Each hit with the position of its message on the current branch of its session. */
+/** Adds to each hit the position of its message on the session's current branch. */
 export async function withPositions(
   store: Pick<Store, 'read'>,
   hits: readonly SearchHit[],

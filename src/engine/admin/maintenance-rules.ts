@@ -1,26 +1,32 @@
 import { checkNames, configFault } from '../check-config.ts';
 
-/** Milliseconds, or a number and its unit: `90m`, `12h`, `30d`, `4w`. */
+/** Milliseconds, or a number with a unit: `90m`, `12h`, `30d`, `4w`. */
 export type Duration = number | string;
 
-/** What may go by itself. Nothing is set by default, and then nothing goes. */
+/** What maintenance may delete automatically. Nothing is set by default, and then nothing is deleted. */
 export interface MaintenanceRules {
   /**
-   * Sessions without messages for this long go to the trash, also the current session of a key: the next message of that
-   * sender starts a new one.
+   * Moves sessions without messages for this long to the trash, also the active session of a key: the next message of
+   * that sender starts a new one.
    */
   readonly ttl?: Duration;
-  /** Above this number the oldest go to the trash. Current sessions of keys stay. */
+  /** Above this number, the oldest sessions move to the trash. Active sessions of keys stay. */
   readonly maxSessions?: number;
-  /** The oldest go to the trash while all transcripts outside it are larger. Current sessions of keys stay. */
+  /**
+   * While the transcripts outside the trash are larger than this, the oldest move to it. Active sessions of keys
+   * stay.
+   */
   readonly maxBytes?: number;
-  /** Sessions without messages for this long are archived, also the current session of a key, as with `ttl`. */
+  /** Archives sessions without messages for this long, also the active session of a key, as with `ttl`. */
   readonly archiveAfter?: Duration;
-  /** How long the trash keeps what is in it; 30 days. Nothing is purged unless this or a rule that deletes is set. */
+  /**
+   * How long sessions stay in the trash before they are purged; 30 days. They are purged only if this or a rule that
+   * deletes is set.
+   */
   readonly grace?: Duration;
 }
 
-/** The same in milliseconds; infinite where nothing is to happen. */
+/** The rules in milliseconds; infinite if a rule is off. */
 export interface MaintenanceLimits {
   readonly ttl: number;
   readonly maxSessions: number;
@@ -39,7 +45,7 @@ const UNITS: Readonly<Record<string, number>> = {
 const DEFAULT_GRACE = '30d';
 const NAMES = ['ttl', 'maxSessions', 'maxBytes', 'archiveAfter', 'grace'];
 
-/** CONFIG_INVALID for rules that could not mean what they say: what they remove is not easily had back. */
+/** Parses the rules. Throws CONFIG_INVALID for questionable ones, because what they delete is hard to restore. */
 export function parseMaintenanceRules(rules: MaintenanceRules): MaintenanceLimits {
   checkNames('maintenance', rules, NAMES);
   const { ttl, maxSessions, maxBytes, archiveAfter, grace } = rules;

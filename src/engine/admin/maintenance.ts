@@ -11,45 +11,45 @@ export interface MaintenanceItem {
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly title: string;
-  /** When its last message was written; of a session in the trash, when it was deleted. */
+  /** Time of the last message; for a session in the trash, the time of its deletion. */
   readonly since: string;
   readonly reason: MaintenanceReason;
-  /** Of its transcript and all that is kept beside it; 0 where nothing would be removed. */
+  /** Size of its transcript and the files beside it; 0 if nothing would be removed. */
   readonly bytes: number;
-  /** Whoever writes to it meanwhile keeps it. */
+  /** If the session has a later line when its turn comes, it is spared. */
   readonly lastSeq: number;
 }
 
 export interface MaintenancePlan {
-  /** To the trash, oldest first. */
+  /** Sessions to move to the trash, oldest first. */
   readonly delete: readonly MaintenanceItem[];
-  /** Out of the trash, for good. */
+  /** Sessions to purge from the trash. */
   readonly purge: readonly MaintenanceItem[];
   readonly archive: readonly MaintenanceItem[];
-  /** Sessions that no rule touches yet, because they were imported less than `IMPORT_GRACE_DAYS` ago. */
+  /** Number of sessions that no rule touches yet, because they were imported less than `IMPORT_GRACE_DAYS` ago. */
   readonly recentImports: number;
-  /** What purging returns now, and what it will return once the trash has kept the rest long enough. */
+  /** Bytes that purging frees now, and bytes that it will free when the rest has been in the trash long enough. */
   readonly bytes: number;
   readonly bytesLater: number;
-  /** Only so many are looked at in one go; ask again. */
+  /** True if the plan is incomplete because its size is limited; plan again after running it. */
   readonly more: boolean;
 }
 
 export interface PlanOptions {
-  /** How many sessions of each kind one plan may name; what is kept in memory does not grow beyond it. */
+  /** Limit of each list in a plan; it also limits memory use. */
   readonly limit?: number;
 }
 
 const DEFAULT_LIMIT = 10_000;
 /**
- * An imported session is as old as its last message. A rule that runs by itself would remove an old history on the day it
- * was imported, before its owner has seen it.
+ * An imported session is as old as its last message. Without this limit an automatic rule would remove an old history
+ * on the day of its import, before its owner has seen it.
  */
 export const IMPORT_GRACE_DAYS = 30;
 const DAY_MS = 86_400_000;
 const PAGE = 500;
 
-/** What would go by these rules, and how many bytes that returns. Nothing is changed. */
+/** Plans what the rules would delete and how many bytes that frees. Changes nothing. */
 export async function planMaintenance(
   store: Store,
   rules: MaintenanceRules,
@@ -70,7 +70,7 @@ export async function planMaintenance(
   const { bytes: total, rebuilding } = await store.stats();
   if (rebuilding !== undefined)
     throw failure('STORE_BUSY', 'prune.indexing', {}, { details: { ...rebuilding } });
-  // The session of a key is the one its sender uses, so only the two rules about idle time apply to it.
+  // The active session of a key is in use by its sender, so only the two rules about idle time apply to it.
   const isDue = (record: SessionRecord): boolean =>
     !record.active ||
     isIdle(record, limits.ttl, now) ||
@@ -96,7 +96,7 @@ export async function planMaintenance(
   };
 }
 
-/** Sessions with a message under way, or in somebody's hands. */
+/** Sessions with an open message or a live lease. */
 async function busySessions(store: Store): Promise<Set<string>> {
   const [pending, leases] = await Promise.all([store.inbox.pending(), store.leases()]);
   const held = leases.filter(({ alive }) => alive);
@@ -105,17 +105,17 @@ async function busySessions(store: Store): Promise<Set<string>> {
 
 interface Survey {
   readonly count: number;
-  /** Those that may be touched, the oldest first. */
+  /** Sessions that may be touched, the oldest first. */
   readonly oldest: readonly SessionRecord[];
-  /** Of these, those that are not archived. */
+  /** Those of them that are not archived. */
   readonly inTheWay: readonly SessionRecord[];
   readonly recentImports: number;
-  /** Some that may be touched are not among them. */
+  /** Whether the list is incomplete. */
   readonly isCut: boolean;
   readonly hasAudit: boolean;
 }
 
-/** Lists come newest first, so the oldest are those that are left when the end is reached. */
+/** Lists are sorted newest first, so the oldest sessions are the last ones. */
 async function survey(
   store: Store,
   {
@@ -146,7 +146,7 @@ async function survey(
         continue;
       }
       count++;
-      // A damaged one is for people to look at: what can be repaired must not go by itself.
+      // A damaged session needs a person: it may be repairable and must not be deleted automatically.
       if (busy.has(record.id) || record.corruptAt !== undefined || !isDue(record)) continue;
       if (status === 'open' && isRecentImport(record, now)) {
         recentImports++;
@@ -186,8 +186,8 @@ async function chooseDeletions(
   const items: MaintenanceItem[] = [];
   let count = open.count;
   let bytes = total;
-  // What lies in the trash is on its way out: it must not push out what does not, nor must our own notes. Where it cannot be told how much
-  // that is, nothing goes for its size.
+  // Sessions in the trash are about to be removed and must not count against the others, nor must our audit session.
+  // If the size of the trash is not known completely, nothing is deleted because of size.
   if (bytes > maxBytes && trash.isCut) bytes = 0;
   if (bytes > maxBytes) {
     const aside = [...trash.oldest.map(({ id }) => id), ...(open.hasAudit ? [AUDIT_SESSION_ID] : [])];
@@ -213,12 +213,12 @@ async function chooseDeletions(
   return items;
 }
 
-/** Archiving writes a line, which does not count as activity. */
+/** The time of the last activity. Archiving writes a line that does not count as activity. */
 function idleSince(record: SessionRecord): Date {
   return new Date(idleMark(record) ?? record.lastAt);
 }
 
-/** Since when a session was idle when `archiveAfter` archived it; undefined after any later line. */
+/** Since when a session was idle when `archiveAfter` archived it; `undefined` after any later line. */
 function idleMark({ lastSeq, settings: { idleSince: mark } }: SessionRecord): string | undefined {
   return isObject(mark) && mark['seq'] === lastSeq && typeof mark['at'] === 'string' ? mark['at'] : undefined;
 }
@@ -227,7 +227,7 @@ function isArchived({ settings }: SessionRecord): boolean {
   return settings['archived'] === true;
 }
 
-/** Whether `archiveAfter` archived a session, and nothing was written to it since. */
+/** Whether `archiveAfter` archived a session and nothing was written to it since. */
 export function isRetired(record: SessionRecord): boolean {
   return isArchived(record) && idleMark(record) !== undefined;
 }

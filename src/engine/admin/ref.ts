@@ -12,20 +12,20 @@ const SHOWN = 8;
 type Sessions = Pick<Store, 'list' | 'get' | 'active'>;
 
 export interface RefOptions {
-  /** `open`: sessions in the trash are not found. `deleted`: only those are. */
+  /** `open`: excludes sessions in the trash. `deleted`: only those. */
   readonly status?: 'open' | 'deleted' | 'any';
 }
 
-/** Lists leave archived sessions out, and so do `@last` and `@-2`. */
+/** Lists exclude archived sessions, and so do `@last` and `@-2`. */
 export function isListed({ settings }: Pick<SessionRecord, 'settings'>): boolean {
   return settings['archived'] !== true;
 }
 
 /**
- * A ref names a session everywhere: its id, session key, key in the system it was imported from, label or title, or a
- * unique start of one of them, `@last` or `@-2` (the one before the last). A ref that fits several is refused with the
- * candidates. Sessions in the trash count only where nothing else fits. A list number is no ref, because the order of a
- * list changes with every message (I-49).
+ * Resolves a ref, the name of a session on all surfaces: its id, session key, key in the system it was imported from,
+ * label or title, or a unique start of one of them, `@last` or `@-2` (the one before the last). An ambiguous ref is
+ * refused with the candidates. Sessions in the trash count only if no other session matches. A list number is not a
+ * ref, because the order of a list changes with every message (I-49).
  */
 export async function resolveRef(
   store: Sessions,
@@ -39,7 +39,8 @@ export async function resolveRef(
   if (exact !== undefined && (status === 'any' || exact.status === status)) return exact;
   const wanted = ref.toLowerCase();
   const names = ({ label, title }: SessionRecord): string[] => [label ?? '', title];
-  // A whole name wins over longer ones that start with it. A list number must not hit a name or id that starts with it.
+  // A whole name wins over longer ones that start with it. A list number must not match a name or id that starts with
+  // it.
   const steps: ((record: SessionRecord) => boolean)[] = [
     ({ id }) => !isNumber && id.startsWith(ref),
     ({ sessionKey }) => sessionKey === ref,
@@ -49,7 +50,7 @@ export async function resolveRef(
     ({ sessionKey }) => ref.includes(':') && sessionKey.startsWith(ref),
     (record) => ref.includes(':') && importedKey(record)?.startsWith(ref) === true,
   ];
-  // A start is unique among all or not at all, so all are looked at, a page at a time.
+  // Whether a start is unique depends on all sessions, so all are checked, one page at a time.
   const fits = steps.map((): SessionRecord[] => []);
   if (ref !== '')
     for await (const record of each(store, status))
@@ -60,13 +61,13 @@ export async function resolveRef(
   return only(ref, open.length > 0 ? open : candidates);
 }
 
-/** The key that a session had in the system it was imported from, where it is another one here. */
+/** The session's key in the system it was imported from, if it differs from its key here. */
 function importedKey({ settings: { importedFrom } }: SessionRecord): string | undefined {
   const key = isObject(importedFrom) ? importedFrom['key'] : undefined;
   return typeof key === 'string' ? key : undefined;
 }
 
-/** Counted from the newest, 0. */
+/** Counts from the newest session, which is 0. */
 async function byNumber(
   store: Sessions,
   ref: string,
@@ -119,12 +120,12 @@ function nthOf(ref: string): number | undefined {
   return back === undefined ? undefined : Number(back) - 1;
 }
 
-/** Whether it is the number of a line in a printed list; ids made of digits only are longer. */
+/** Whether the text is the number of a line in a printed list. Ids that consist of digits are longer. */
 export function isListNumber(ref: string): boolean {
   return /^[1-9]\d{0,3}$/.test(ref);
 }
 
-/** The session at a number of the list that was printed last. */
+/** The session at a number of the last printed list. */
 export function listedSession(listed: readonly string[] | undefined, ref: string): string {
   const id = listed?.[Number(ref) - 1];
   if (id !== undefined) return id;

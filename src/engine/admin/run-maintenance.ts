@@ -5,15 +5,15 @@ import { type MaintenanceItem, type MaintenancePlan, planMaintenance } from './m
 import type { MaintenanceRules } from './maintenance-rules.ts';
 
 export interface MaintenanceOptions {
-  /** Only says what would go. */
+  /** Only report what would be deleted. */
   readonly dryRun?: boolean;
   readonly now?: () => Date;
   readonly limit?: number;
-  /** Stops between two sessions; what is left goes the next time. */
+  /** Stops between two sessions; the next run continues. */
   readonly signal?: AbortSignal;
 }
 
-/** One rewrite of the database removes the text of all that are purged together. */
+/** Number of sessions per purge; one rewrite of the database removes the text of all of them. */
 const PURGED_AT_ONCE = 32;
 
 export interface MaintenanceReport {
@@ -21,14 +21,14 @@ export interface MaintenanceReport {
   readonly deleted: number;
   readonly purged: number;
   readonly archived: number;
-  /** Somebody spoke there, took it up or took it out of the trash meanwhile: it stays. */
+  /** Sessions that changed since they were planned, so they stay. */
   readonly spared: number;
   readonly failed: readonly { readonly sessionId: string; readonly code: string }[];
 }
 
 /**
- * Does what `planMaintenance` says, the oldest first, each by itself: whatever interrupts it, the next run goes on from
- * what is there. Before anything is removed a line says so (`writeAudit`); what cannot be told is not done.
+ * Carries out a plan, the oldest sessions first and one by one; after an interruption the next run continues. A line
+ * is written before anything is removed (`writeAudit`); if that fails, nothing is removed.
  */
 export async function runMaintenance(
   store: Store,
@@ -62,7 +62,7 @@ export async function runMaintenance(
   if (!dryRun) {
     await each(plan.purge, 'purged', async ({ reason, bytes }, record) => {
       await writeAudit(store, 'purge', record, { reason, bytes });
-      // Retention applies to sessions only: the messages in the channel log stay (I-34).
+      // Retention applies to sessions only: their messages in the channel log stay (I-34).
       await store.purge(record.id, { keepChannelLog: true });
     });
     await each(plan.delete, 'deleted', async ({ reason, bytes }, record) => {
@@ -77,8 +77,9 @@ export async function runMaintenance(
 }
 
 /**
- * @returns undefined if the session changed since it was planned. A message that is accepted between this check and the
- * delete is cancelled, and its sender receives an event that says so; no store can check and delete in one step.
+ * Checks a session against the plan. @returns `undefined` if it changed since. A message that is accepted between
+ * this check and the delete is cancelled, and its sender receives an event that says so; no store can check and
+ * delete in one step.
  */
 async function asPlanned(
   store: Store,

@@ -4,14 +4,14 @@ import type { JsonObject } from '../../transcript/json.ts';
 
 export interface SessionSize {
   readonly transcript: number;
-  /** Of the large parts kept beside it. */
+  /** Size of the large parts stored beside the transcript. */
   readonly blobs: number;
 }
 
-/** Lines are megabytes at most, and no more of them than these are looked at together. */
+/** A line may take megabytes, so no more than this many are in memory at once. */
 const PAGE = 50;
 
-/** How many bytes a session takes, read line by line: no store has to keep count, and the cost is that of reading it. */
+/** Measures the size of a session by reading it line by line, so that stores need no counters. */
 export async function measureSession(store: Store, id: string): Promise<SessionSize> {
   const sizes = new Map<string, number>();
   let transcript = 0;

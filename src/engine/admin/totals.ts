@@ -1,10 +1,10 @@
 import { customData, type Entry, type Usage } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 
-/** What a session has used so far, by the turns that ended. */
+/** The usage of a session so far, from the turns that ended. */
 export interface SessionTotals {
   readonly turns: number;
-  /** Calls of a model. */
+  /** Number of model calls. */
   readonly calls: number;
   readonly usage: Usage;
 }

@@ -15,15 +15,15 @@ import {
 import { reportOf, type UsageOverview, type UsagePeriod, UsageSums } from './usage-sums.ts';
 
 export interface UsageQuery extends UsagePeriod {
-  /** Only of one agent. */
+  /** Limits the report to one agent. */
   readonly agentId?: string;
-  /** How long to read at most before answering with what is known; by default 1000 ms. */
+  /** Time limit for reading before the answer is returned with what is known; 1000 ms by default. */
   readonly budgetMs?: number;
 }
 
 type BookStore = Pick<Store, 'list' | 'read' | 'notes' | 'stats'>;
 
-/** What has to be known of a session to count it. */
+/** The fields of a session that counting needs. */
 interface Listed extends CountedFrom {
   readonly id: string;
   readonly lastSeq: number;
@@ -34,32 +34,32 @@ const BUDGET_MS = 1000;
 const SESSIONS_PER_PAGE = 1000;
 const LINES_PER_PAGE = 500;
 const NOTES_AT_ONCE = 100;
-/** So often all sessions are compared: those that were purged, and those that changed without becoming the newest. */
+/** Interval of full comparisons. They find purged sessions, and sessions that changed without becoming the newest. */
 const COMPARE_MS = 60_000;
-/** Transcripts that are rewritten all the time are nobody's; the next question tries again. */
+/** Limit of passes over transcripts that keep changing; the next query tries again. */
 const MAX_PASSES = 3;
 
 /**
- * What was used, by day, agent and model, over all sessions. Made of the transcripts alone, beside the appends: each line
- * is read once, whoever wrote it, and what a session comes to is noted with the line it was counted up to. So an answer
- * costs what was said since the last one, of any process, and a note that is missing or does not hold any more is only
- * counted anew (I-75, docs/decisions/0057).
+ * Usage by day, agent and model over all sessions. It is computed from the transcripts outside of appends: each line
+ * is read once, whichever process wrote it, and the sums of a session are cached in a note with the last counted
+ * line. So a query costs only the lines added since the last one, and a missing or outdated note only causes a
+ * recount (I-75, docs/decisions/0057).
  */
 export class UsageBook {
   readonly #store: BookStore;
   readonly #closed: AbortSignal;
   readonly #compareMs: number;
-  /** Up to which line each session is in the sums. */
+  /** The last counted line of each session. */
   readonly #counted: Map<string, number> = new Map();
   readonly #agents: Map<string, UsageSums> = new Map();
   /** Notes that could not be written. */
   readonly #held: Map<string, Note> = new Map();
-  /** Those that could not be read; they need not be among the newest. */
+  /** Sessions that could not be read; they need not be among the newest. */
   readonly #unread: Map<string, Listed> = new Map();
   #fresh: Note[] = [];
-  /** Nothing is known yet, or something cannot be taken back out of the sums. */
+  /** True if nothing is known yet, or if the sums contain something that cannot be subtracted. */
   #isWrong = true;
-  /** To whether every line is in the sums. */
+  /** Resolves to whether every line is in the sums. */
   #reading: Promise<boolean> | undefined;
   #comparedAt = Number.NEGATIVE_INFINITY;
   #progress = { done: 0, total: 0 };
@@ -84,9 +84,11 @@ export class UsageBook {
     };
   }
 
-  /** One reads for all who ask, and reads on when they do not wait any longer. False: something is not in the sums yet. */
+  /**
+   * All callers share one pass, which continues after their time limit. @returns false if the sums are incomplete.
+   */
   async #catchUp(budgetMs: number): Promise<boolean> {
-    // What began before this question may have passed what is asked about.
+    // A pass that started before this query may have missed the lines it asks about.
     if (this.#reading !== undefined && (await inTime(this.#reading, budgetMs)) === undefined) return false;
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = undefined;
@@ -114,14 +116,14 @@ export class UsageBook {
     return isRead && !this.#isWrong;
   }
 
-  /** All sessions now and then, else the newest, as far as they say something new. */
+  /** Lists all sessions at intervals, otherwise the newest ones that changed. */
   async #list(isAll: boolean): Promise<{ listed: ReadonlyMap<string, Listed>; isWhole: boolean }> {
     const isWhole = isAll || performance.now() - this.#comparedAt >= this.#compareMs;
     const listed = new Map<string, Listed>(isWhole ? [] : this.#unread);
     if (isWhole) this.#unread.clear();
     let pages = 0;
     for (let cursor: string | null | undefined; cursor !== null && !this.#closed.aborted; pages++) {
-      // All of them from the oldest on: one that is spoken in meanwhile moves on to a page that is still to come.
+      // For a full list go from the oldest on: a session with a new message moves to a page that is still to come.
       const page = await this.#listPage(listed, {
         order: isWhole ? 'asc' : 'desc',
         ...(cursor !== undefined && { cursor }),
@@ -130,19 +132,22 @@ export class UsageBook {
       // A new message makes its session one of the newest.
       cursor = isWhole || hasNews ? page.cursor : null;
     }
-    // From the newest on it moves to a page that was passed.
+    // From the newest on, a session with a new message moves to a page that was already read.
     if (!isWhole && pages > 1) await this.#listPage(listed, { order: 'desc' });
     return { listed, isWhole };
   }
 
-  /** An import adds sessions that are as old as their messages, so they are not among the newest. */
+  /**
+   * Whether sessions are missing: an import adds sessions that are as old as their messages, so they are not among
+   * the newest.
+   */
   async #lacksSome(listed: ReadonlyMap<string, Listed>): Promise<boolean> {
     const isNew = (id: string): boolean => !this.#counted.has(id);
     const { sessions } = await this.#store.stats();
     return sessions > this.#counted.size + [...listed.keys()].filter(isNew).length;
   }
 
-  /** A session that is met twice is what it was the last time. */
+  /** If a session appears twice, the later state counts. */
   async #listPage(
     listed: Map<string, Listed>,
     query: Pick<ListQuery, 'order' | 'cursor'>,
@@ -153,7 +158,7 @@ export class UsageBook {
     return page;
   }
 
-  /** By the notes of the sessions that are there. */
+  /** Starts over with the notes of the existing sessions. */
   async #beginAnew(listed: ReadonlyMap<string, Listed>): Promise<void> {
     this.#agents.clear();
     this.#counted.clear();
@@ -162,7 +167,7 @@ export class UsageBook {
       const there = listed.get(note.id);
       const session = there === undefined ? undefined : fromNote(note);
       if (session === undefined || this.#counted.has(note.id)) return;
-      // Looked at more closely later.
+      // The note is checked in detail later.
       if (note.seq === there?.lastSeq && session.at !== there.lastAt) return;
       this.#counted.set(note.id, note.seq);
       this.#sumsOf(session.agentId).addAll(session.sums, 1);
@@ -175,7 +180,7 @@ export class UsageBook {
     }
   }
 
-  /** False: not all of them could be read; what is left is tried again with the next question. */
+  /** @returns false if some sessions could not be read; the next query tries them again. */
   async #readThese(due: readonly Listed[]): Promise<boolean> {
     this.#progress = { done: 0, total: due.reduce((sum, { lastSeq }) => sum + lastSeq, 0) };
     for (const session of due) {
@@ -186,7 +191,7 @@ export class UsageBook {
         this.#unread.delete(session.id);
       } catch (error) {
         if (!(error instanceof RepriseError)) throw error;
-        // Purged meanwhile: there is nothing left to count.
+        // Purged meanwhile, so nothing is left to count.
         if (isGone(error)) this.#unread.delete(session.id);
         else this.#unread.set(session.id, session);
       }
@@ -198,11 +203,11 @@ export class UsageBook {
 
   async #read(listed: Listed): Promise<void> {
     const { id } = listed;
-    // Where only its header is known yet, the store says so, or has read it since.
+    // If only the session's header is known, the read reports that, or the transcript was read since.
     const lastSeq = listed.lastSeq || (await this.#store.read(id, { limit: 1 })).lastSeq;
     const note = this.#held.get(id) ?? (await this.#store.notes.get(USAGE_NOTES, id));
     const noted = note === undefined ? undefined : fromNote(note);
-    // The last line that was counted is read again: where it is another one now, all of them may be.
+    // The last counted line is read again: if it differs, all lines may have changed.
     const holds = noted !== undefined && noted.seq <= lastSeq && (await this.#isSame(id, noted));
     const session = holds ? noted : newlyCounted(listed);
     const known = this.#counted.get(id);
@@ -210,7 +215,7 @@ export class UsageBook {
     if (known !== undefined) {
       before = note?.seq === known ? fromNote(note) : undefined;
       if (before === undefined) {
-        // Another process has counted on since: what is in our sums is counted again, if it can be.
+        // Another process has counted further. The part in our sums is counted again, if possible.
         this.#isWrong ||= !holds;
         before = newlyCounted(listed);
         await this.#readOn(before, id, { to: known, isExact: true });
@@ -237,7 +242,7 @@ export class UsageBook {
     while (session.seq < to && !this.#closed.aborted) {
       const limit = isExact ? Math.min(LINES_PER_PAGE, to - session.seq) : LINES_PER_PAGE;
       const { entries } = await this.#store.read(id, { from: session.seq + 1, limit });
-      // Lines that cannot be read are missing in the page, and count as nothing.
+      // Lines that cannot be read are missing in the page and are not counted.
       const reached = Math.min(session.seq + limit, to);
       session.count(entries.map(({ entry }) => entry as Entry));
       session.seq = Math.max(entries.at(-1)?.seq ?? 0, reached);
@@ -253,7 +258,7 @@ export class UsageBook {
       await this.#store.notes.put(USAGE_NOTES, notes);
       for (const { id } of notes) this.#held.delete(id);
     } catch (error) {
-      // To be read only, full, or away: they are of use here all the same.
+      // The store is read-only, full or unreachable. The notes are still useful in this process.
       if (!(error instanceof RepriseError)) throw error;
       for (const note of notes) this.#held.set(note.id, note);
     }
@@ -266,7 +271,7 @@ export class UsageBook {
   }
 }
 
-/** Undefined: it takes longer. */
+/** @returns `undefined` if the work takes longer than the limit. */
 async function inTime<T>(work: Promise<T>, budgetMs: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

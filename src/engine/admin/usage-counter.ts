@@ -1,54 +1,54 @@
 import { customData, type Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 
-/** What was used and done, as sums. */
+/** Sums of usage and events. */
 export interface UsageSum {
   readonly turns: number;
   /** Turns that did not end with an answer: stopped, failed, interrupted. */
   readonly failed: number;
-  /** Of a model. */
+  /** Model calls. */
   readonly calls: number;
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly totalTokens: number;
-  /** In the currency of the provider; 0 where it names no prices. */
+  /** In the provider's currency; 0 if it has no prices. */
   readonly cost: number;
-  /** Tool results that were shortened and messages that were left out, so that a request fits. */
+  /** Tool results that were shortened and messages that were left out to make a request fit. */
   readonly guardSteps: number;
   readonly compactions: number;
-  /** Damaged sessions that go on in another. */
+  /** Damaged sessions that continue in another one. */
   readonly repairs: number;
 }
 
 export type UsageName = keyof UsageSum;
 
-/** Something that counts, where it counts. */
+/** One item to count, with its day and model. */
 export interface UsageFact {
   /** UTC, `YYYY-MM-DD`. */
   readonly day: string;
-  /** `provider:model`; empty for what no model has done. */
+  /** `provider:model`; empty for items without a model. */
   readonly model: string;
   readonly add: Partial<UsageSum>;
 }
 
 export interface UsageCounterOptions {
-  /** Whether the session was made of another one. */
+  /** Whether the session was created from another one. */
   readonly hasParent: boolean;
-  /** Where counting goes on: what was unclaimed then. */
+  /** Continues an earlier count with the items that were unclaimed then. */
   readonly unclaimed?: readonly UsageFact[];
 }
 
-/** No turn has more calls: answers that are older are claimed by none. */
+/** No turn has more calls, so older unclaimed answers will never be claimed. */
 const MAX_UNCLAIMED = 256;
 const TOKEN_NAMES = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const;
 const DAY = /^\d{4}-\d\d-\d\d/;
 
 /**
- * Finds what counts in one session, entry by entry. The record of a turn names all of its calls. Answers have their usage
- * as well, which counts where no turn of ours is behind them: in transcripts of other tools. What a fork or a repaired
- * session begins with counts in the session it was copied from.
+ * Finds the items to count in a session, entry by entry. The record of a turn names all of its calls. Answers contain
+ * usage too; it counts only if no turn of Reprise claims the answer, as in transcripts of other tools. The part of a
+ * fork or a repaired session that was copied counts in the session it came from.
  */
 export class UsageCounter {
   readonly hasParent: boolean;
@@ -74,7 +74,7 @@ export class UsageCounter {
     return this.#answers.length > MAX_UNCLAIMED ? this.#answers.splice(0, 1) : [];
   }
 
-  /** What no turn has claimed so far. */
+  /** Items that no turn has claimed so far. */
   unclaimed(): readonly UsageFact[] {
     return this.#answers;
   }
@@ -94,7 +94,7 @@ function dayOf(time: unknown): string | undefined {
   return typeof time === 'string' ? DAY.exec(time)?.[0] : undefined;
 }
 
-/** Any tool may have written it, so nothing is believed to be a number. */
+/** Any tool may have written the entry, so every number is checked. */
 function callOf(call: unknown, day: string): UsageFact[] {
   if (!isObject(call) || !isObject(call['usage'])) return [];
   const { usage, provider, model } = call;

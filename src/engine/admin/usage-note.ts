@@ -4,16 +4,16 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { UsageCounter, type UsageFact } from './usage-counter.ts';
 import { UsageSums } from './usage-sums.ts';
 
-/** Of another version they are of no use: then every line is counted anew. */
+/** Notes of another version are ignored, and all lines are counted again. */
 export const USAGE_NOTES = 'usage-1';
 
-/** What a session comes to, up to a line. */
+/** The sums of a session up to a line. */
 export class CountedSession {
   readonly agentId: string;
   readonly sums: UsageSums;
   readonly counter: UsageCounter;
   seq: number;
-  /** The time the last line says. */
+  /** The time of the last line. */
   at: string;
 
   constructor({ agentId, counter, sums, seq, at }: Omit<CountedSession, 'count'>) {
@@ -25,7 +25,7 @@ export class CountedSession {
   }
 
   count(entries: readonly Entry[]): void {
-    // What no turn has claimed counts as it stands; a turn that claims it says it again, and better.
+    // Unclaimed items are counted as they are. A turn that claims one reports it again, more precisely.
     for (const fact of this.counter.unclaimed()) this.sums.add(fact, -1);
     for (const entry of entries) for (const fact of this.counter.take(entry)) this.sums.add(fact);
     for (const fact of this.counter.unclaimed()) this.sums.add(fact);
@@ -49,7 +49,7 @@ export function toNote(id: string, { agentId, sums, counter, seq, at }: CountedS
   return { id, seq, value: JSON.parse(JSON.stringify(value, withoutZeros)) as JsonObject };
 }
 
-/** Undefined where it is not one of ours; then nothing is lost but time. */
+/** @returns `undefined` if the note is not valid; that only costs a recount. */
 export function fromNote({ seq, value }: Note): CountedSession | undefined {
   const { agentId, at, hasParent, sums, unclaimed } = value;
   if (typeof agentId !== 'string' || typeof at !== 'string' || typeof hasParent !== 'boolean')
@@ -79,7 +79,7 @@ function isFacts(value: unknown): value is UsageFact[] {
   );
 }
 
-/** Most sums of most days are nothing. */
+/** Leaves out zeros: most sums of most days are 0. */
 function withoutZeros(_name: string, value: unknown): unknown {
   return value === 0 ? undefined : value;
 }

@@ -17,11 +17,11 @@ export const NOTHING_USED: UsageSum = {
 
 const NAMES = Object.keys(NOTHING_USED) as UsageName[];
 
-/** By day and model; sums that are nothing again are gone. */
+/** Sums by day and model; sums that return to zero are removed. */
 export class UsageSums {
   readonly #rows: Map<string, { day: string; model: string; sum: UsageSum }> = new Map();
 
-  /** Minus one takes it back. */
+  /** `times` -1 subtracts the item. */
   add({ day, model, add }: UsageFact, times: 1 | -1 = 1): void {
     const key = `${day} ${model}`;
     const sum = added(this.#rows.get(key)?.sum ?? NOTHING_USED, add, times);
@@ -45,21 +45,21 @@ export function added(sum: UsageSum, add: Partial<UsageSum>, times: 1 | -1 = 1):
 }
 
 export interface UsageOverview {
-  /** Days, both included. */
+  /** Days; both ends are included. */
   readonly from: string;
   readonly to: string;
   readonly total: UsageSum;
-  /** Those on which something happened, oldest first. */
+  /** Days with any activity, oldest first. */
   readonly days: readonly (UsageSum & { readonly day: string })[];
-  /** Those with the most tokens first. */
+  /** Agents, those with the most tokens first. */
   readonly agents: readonly (UsageSum & { readonly agentId: string })[];
   readonly models: readonly (UsageSum & { readonly model: string })[];
-  /** False: not every line has been read yet; `progress` says how far it is. */
+  /** False if not every line has been read yet; `progress` shows how far it is. */
   readonly complete: boolean;
   readonly progress?: { readonly done: number; readonly total: number };
 }
 
-/** However many agents and models there are. */
+/** Limit for the lists of agents and models. */
 const MAX_ROWS = 100;
 
 export interface UsagePeriod {
@@ -67,7 +67,7 @@ export interface UsagePeriod {
   readonly to: string;
 }
 
-/** What happened in a period, of all agents given. */
+/** The report of a period over the given agents. */
 export function reportOf(
   agents: Iterable<readonly [agentId: string, sums: UsageSums]>,
   { from, to }: UsagePeriod,
@@ -100,7 +100,7 @@ export function reportOf(
   };
 }
 
-/** Prices are added as they come; what that leaves behind the ninth digit says nothing. */
+/** Rounds prices to nine digits, because sums of floating-point numbers are not exact beyond that. */
 function rounded(sum: UsageSum): UsageSum {
   return { ...sum, cost: Math.round(sum.cost * 1e9) / 1e9 };
 }

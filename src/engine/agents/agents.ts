@@ -10,7 +10,7 @@ export interface AgentOptions {
   readonly systemPrompt?: string;
   readonly model?: Model;
   readonly contextTokens?: number;
-  /** The ways of one of the systems in `PROFILES`; a session's own setting wins. */
+  /** A profile, one of `PROFILES`; a session's own setting wins. */
   readonly profile?: ProfileName;
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
   /**
@@ -19,23 +19,23 @@ export interface AgentOptions {
    */
   readonly fileTools?: boolean;
   /**
-   * One folder for the files and memory notes of all conversations of this agent: every sender can read and change what
-   * others wrote there. Unset: each conversation has its own workspace in the home.
+   * One folder for the files and memory notes of all conversations of this agent: every sender can read and change
+   * what other senders wrote. Unset: each conversation has its own workspace in the home.
    */
   readonly workspace?: string;
-  /** `session`: inside `workspace` each session has its own folder, `sessions/<session id>`. */
+  /** `session`: each session gets the folder `sessions/<session id>` inside `workspace`. */
   readonly sandbox?: 'off' | 'session';
-  /** Agents its sessions may give work to, or `*`; its own always. */
+  /** Agents to which its sessions may give tasks, or `*`; the agent itself is always allowed. */
   readonly allowAgents?: readonly string[] | '*';
   readonly subagents?: {
-    /** 1: children have no children. */
+    /** 1: children cannot have children. */
     readonly maxDepth?: number;
     /** How many children of one session may wait or run at once. */
     readonly maxChildren?: number;
   };
-  /** Tools that list, read, search, spawn and write to sessions. Unset: where children are configured. */
+  /** Tools that list, read, search, spawn and write to sessions. Unset: enabled if children are configured. */
   readonly sessionTools?: boolean | { readonly scope?: SessionReachName };
-  /** What holds for the conversations of this agent instead. */
+  /** Session options that override the general ones for this agent. */
   readonly session?: SessionOptions;
 }
 
@@ -44,12 +44,12 @@ export interface Agents {
   readonly [agentId: string]: AgentOptions | undefined;
 }
 
-/** What is configured for an agent, with the defaults filled in. */
+/** The configuration of an agent, with the defaults filled in. */
 export function agentOptions(agents: Agents, agentId: string): AgentOptions {
   const own =
     agentId === 'defaults' ? undefined : Object.hasOwn(agents, agentId) ? agents[agentId] : undefined;
   const { defaults } = agents;
-  // An agent that says what it allows does not lose what is denied to all.
+  // An agent that allows tools still has the default denials.
   const tools = { ...defaults?.tools, ...own?.tools };
   const subagents = { ...defaults?.subagents, ...own?.subagents };
   return {
@@ -62,7 +62,7 @@ export function agentOptions(agents: Agents, agentId: string): AgentOptions {
 
 export interface AgentInfo {
   readonly id: string;
-  /** Who answers where a session has not chosen: `provider/model`. */
+  /** The model for sessions that have not chosen one: `provider/model`. */
   readonly model: string;
   readonly profile?: ProfileName;
 }
@@ -79,14 +79,17 @@ export function agentInfos(
 }
 
 export interface ToolSources {
-  /** The program's own. */
+  /** Tools of the embedding program. */
   readonly given: readonly Tool[];
   readonly sessionTools: readonly Tool[];
   /** Unset: the session has no file tools. */
   readonly fileToolsFolder: string | undefined;
 }
 
-/** The tools a session may use: those of its agent, limited by the lists of the agent and, for a subagent, of its parents. */
+/**
+ * The tools that a session may use: those of its agent, limited by the agent's lists and, for a subagent, by those of
+ * its parents.
+ */
 export function agentTools(
   agent: AgentOptions,
   record: SessionRecord,
@@ -98,7 +101,7 @@ export function agentTools(
     ...(hasSessionTools(agent, sessionTools) ? sessionTools : []),
     ...given,
   ];
-  // A program's own tool of the same name takes the place of a built-in one.
+  // A program's tool replaces a built-in one of the same name.
   const byName = new Map(all.map((tool) => [tool.name, tool]));
   if (depthOf(record) >= policy.maxDepth) byName.delete('sessions_spawn');
   return [...byName.values()].filter(({ name }) => allows(policy, name));

@@ -38,7 +38,7 @@ export function checkAgents(agents: Agents, home?: string): void {
   }
 }
 
-/** Tools that write into a home could change AGENT.md, transcripts and the token of the server. */
+/** Refuses a workspace that contains the home: tools could change AGENT.md, transcripts and the server's token. */
 function checkWorkspace(field: string, workspace: unknown, home: string | undefined): void {
   if (typeof workspace !== 'string' || workspace === '')
     throw configFault(field, workspace, { is: 'folder' });
@@ -51,13 +51,13 @@ function checkWorkspace(field: string, workspace: unknown, home: string | undefi
   throw failure('CONFIG_INVALID', 'setting.workspaceInHome', params, { details: { field } });
 }
 
-/** Without links, as far as it exists. */
+/** The path without links, as far as it exists. */
 function realFolder(path: string): string {
   const absolute = resolve(path);
   try {
     return realpathSync(absolute);
   } catch {
-    const parent = dirname(absolute); // not there yet
+    const parent = dirname(absolute); // does not exist yet
     return parent === absolute ? absolute : join(realFolder(parent), basename(absolute));
   }
 }

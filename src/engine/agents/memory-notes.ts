@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SessionRecord } from '../../store/port/store.ts';
 
-/* The form of MEMORY.md: one section per note, whose heading names the session it was taken from. */
+/* The format of MEMORY.md: one section per note. The heading names the session that the note came from. */
 
 export const MEMORY_FILE = 'MEMORY.md';
 const HEADING = /^## \d{4}-\d\d-\d\d, .*$/m;
@@ -13,14 +13,14 @@ export function memoryHeading({ id, title, sessionKey }: Noted, at: Date): strin
   return `## ${at.toISOString().slice(0, 10)}, ${title === '' ? sessionKey : title} (${id})`;
 }
 
-/** Notes of older versions do not have the id: they are known by title or key. */
+/** Whether a note belongs to a session. Notes of older versions have no id and are recognized by title or key. */
 export function isMemoryOf(heading: string, { id, title, sessionKey }: Noted): boolean {
   const name = heading.replace(/^## \d{4}-\d\d-\d\d, /, '');
   return name.endsWith(`(${id})`) || name === sessionKey || (title !== '' && name === title);
 }
 
 export interface MemorySection {
-  /** Empty for what a person wrote above the first note. */
+  /** Empty for text that a person wrote before the first note. */
   readonly heading: string;
   readonly text: string;
 }
@@ -34,7 +34,7 @@ export function memorySections(text: string): MemorySection[] {
     .map((section) => ({ heading: HEADING.exec(section)?.[0] ?? '', text: section }));
 }
 
-/** Where notes may be: each workspace in the home and each one outside of it, and the folders of sandboxed sessions. */
+/** All possible MEMORY.md files: of workspaces inside and outside the home, and of sandboxed sessions. */
 export async function memoryFilesIn(
   home: string | undefined,
   workspaces: readonly string[],

@@ -6,41 +6,43 @@ import { SUMMARY_CARRIERS, type SummaryCarrier } from '../../transcript/render/c
 import type { Agents } from './agents.ts';
 import { agentOptions } from './agents.ts';
 
-/** From when on a history is compacted although the window would take more. */
+/** When to compact a history although it still fits the window. */
 export type CompactionTrigger =
-  /** Only when the next request would not fit. */
+  /** Never: compact only when the next request would not fit. */
   | { readonly kind: 'budget' }
   | { readonly kind: 'tokens'; readonly tokens: number }
-  /** Of the window. */
+  /** At this share of the window. */
   | { readonly kind: 'share'; readonly share: number };
 
 /**
- * The ways of one system as data: the engine reads fields and never asks which profile it has. What a field leaves
- * undefined is decided by the model and its window.
+ * The behavior of another tool as data: the engine reads fields and never asks for the name of a profile. If a field
+ * is undefined, the model and its window decide.
  */
 export interface Profile {
-  /** A cap on the window. */
+  /** Upper limit for the window. */
   readonly window: number | undefined;
   readonly trigger: CompactionTrigger;
-  /** Undefined: the newest tokens, as many as suit the window. */
+  /** Undefined: keep the newest tokens, as many as suit the window. */
   readonly cut: CutStrategy | undefined;
   readonly carrier: SummaryCarrier;
-  /** What the trigger and reports count with; that a request fits the window is always judged by `calibrated`. */
+  /** The estimator for the trigger and for reports. Whether a request fits is always decided by `calibrated`. */
   readonly estimator: 'calibrated' | 'chars4';
   readonly maxOutputTokens: number | undefined;
   readonly summaryTokens: number | undefined;
-  /** At most so many messages are kept by a compaction. */
+  /** Maximum number of messages that a compaction keeps. */
   readonly historyLimit: number | undefined;
-  /** `memory`: nothing outlives the process and nothing is compacted. */
+  /** `memory`: nothing outlives the process, and nothing is compacted. */
   readonly persist: 'session' | 'memory';
-  /** `none`: calls and their results are known during their turn only. */
+  /** `none`: calls and their results are known only during their turn. */
   readonly tools: 'full' | 'none';
-  /** `turn-end`: what was said and answered is written together; until then the inbox has what was said. */
+  /**
+   * `turn-end`: a turn's messages and answers are written together at its end; until then the inbox has the messages.
+   */
   readonly writes: 'immediate' | 'turn-end';
   readonly sessionId: 'uuid' | 'hex12' | 'ses-ms';
-  /** How people of that system write keys. Every form is accepted under every profile. */
+  /** How users of that tool write keys. Every format is accepted under every profile. */
   readonly keys: 'agent' | 'three-part';
-  /** What its files look like when a session is written out for it. */
+  /** The format of a session that is exported for that tool. */
   readonly layout: 'reprise' | 'claw0' | 'claw0-classic' | 'zeroclaw' | 'clawdbot' | 'zyhive';
 }
 
@@ -108,7 +110,7 @@ export const PROFILES: Readonly<Record<ProfileName, Profile>> = {
   },
 };
 
-/** What a configuration says about all profiles at once. */
+/** The parts of a configuration that apply to all profiles. */
 export interface ProfileSettings {
   readonly profile?: ProfileName | undefined;
   readonly agents?: Agents | undefined;
@@ -120,8 +122,8 @@ export interface ProfileSettings {
 export type ProfileFor = (record: Pick<SessionRecord, 'agentId' | 'settings'>) => Profile;
 
 /**
- * The profile of a session: its own setting, then its agent's, then the configuration's. A session may name one that
- * this version does not know, and must still be answered; a configuration may not.
+ * Resolves the profile of a session: its own setting, then its agent's, then the configuration's. A session may name
+ * a profile that this version does not know and must still be answered; in a configuration that is an error.
  */
 export function profileResolver({ profile, agents = {}, ...said }: ProfileSettings): ProfileFor {
   for (const name of [profile, ...Object.values(agents).map((agent) => agent?.profile)]) {
@@ -137,7 +139,7 @@ export function profileResolver({ profile, agents = {}, ...said }: ProfileSettin
   };
 }
 
-/** Numbers somebody wrote down win over those a name stands for. */
+/** Explicit numbers override those of the profile. */
 function adjust(profile: Profile, { cut, trigger, session = {} }: ProfileSettings): Profile {
   const { enabled = true, historyLimit } = session;
   return {
@@ -153,7 +155,7 @@ export function isProfileName(name: unknown): name is ProfileName {
   return typeof name === 'string' && Object.hasOwn(PROFILES, name);
 }
 
-/** Above so many tokens a compaction is due; infinite where only the budget decides. */
+/** Number of tokens at which a compaction is due; infinite if only the window decides. */
 export function triggerTokens(trigger: CompactionTrigger, window: number): number {
   switch (trigger.kind) {
     case 'tokens':

@@ -19,14 +19,14 @@ export interface SessionModelsOptions {
 
 export interface ModelInUse {
   readonly model: Model;
-  /** As it was chosen, or by its provider and id. */
+  /** The chosen name, or the model's provider and id. */
   readonly name: string;
-  /** Who chose it: this run (`--model`), the session, its agent, or the configuration for all. */
+  /** Which setting chose it: this run (`--model`), the session, its agent, or the configuration. */
   readonly from: 'run' | 'session' | 'agent' | 'all';
   /** Set if the session names a model that cannot be used here, so that `model` answers instead. */
   readonly fallbackFrom?: {
     readonly model: string;
-    /** Why, in English and as a code. */
+    /** Why it cannot be used, in English and as a code. */
     readonly reason: string;
     readonly why: Message;
   };
@@ -36,8 +36,8 @@ export interface ModelInUse {
 const LOAD_MS = 30_000;
 
 /**
- * Which model a session has: the one of this run, else the one it names, else its agent's, else the one of all. A model
- * that the session was given during this run comes before the one of this run.
+ * Decides the model of a session: the one of this run, else the one it names, else its agent's, else the configured
+ * one. A model that a caller gives to the session during this run wins over the one of this run.
  */
 export class SessionModels {
   readonly #options: SessionModelsOptions;
@@ -49,7 +49,7 @@ export class SessionModels {
     this.#options = options;
   }
 
-  /** By what is loaded now. */
+  /** Decides with the models that are loaded now. */
   inUse(record: SessionRecord): ModelInUse {
     const { agentId, settings } = record;
     const { agents, model, modelByName } = this.#options;
@@ -73,7 +73,7 @@ export class SessionModels {
     return { model, reason: causeText(why), why };
   }
 
-  /** Call it when a caller changes the model of a session; null or undefined gives the choice back to this run. */
+  /** Call it when a caller changes the model of a session; null or undefined returns the choice to this run. */
   choose(sessionId: string, model: unknown): void {
     if (typeof model === 'string') this.#chosenInThisRun.add(sessionId);
     else this.#chosenInThisRun.delete(sessionId);
@@ -83,14 +83,16 @@ export class SessionModels {
     return this.#chosenInThisRun.has(record.id) ? undefined : this.#options.modelOverride?.(record);
   }
 
-  /** Loads the model a session names, so that `inUse` finds it. */
+  /** Loads the model that a session names, so that `inUse` finds it. */
   async loadFor(record: SessionRecord, signal?: AbortSignal): Promise<void> {
     if (this.#override(record) !== undefined) return;
     const chosen = chosenModel(record.settings);
     if (chosen !== undefined) await this.find(chosen, signal);
   }
 
-  /** Throws INVALID_INPUT for a name that no later turn could use: it would be ignored from then on. */
+  /**
+   * Throws INVALID_INPUT for a name that no later turn could use; otherwise the setting would be ignored silently.
+   */
   async check(name: string): Promise<void> {
     const { modelByName, loadModel } = this.#options;
     if (modelByName?.(name) !== undefined) return;
@@ -106,13 +108,13 @@ export class SessionModels {
       throw failure('INVALID_INPUT', 'model.notConfigured', { model }, { details });
   }
 
-  /** A model by its name, loaded where it is not yet. It is waited for until the signal aborts, and not for ever. */
+  /** Finds a model by name and loads it if needed. Waits until the signal aborts or the load times out. */
   async find(name: string, signal?: AbortSignal): Promise<Model | undefined> {
     const { modelByName, loadModel, clock } = this.#options;
     const known = modelByName?.(name);
     if (known !== undefined || loadModel === undefined) return known;
     const over = new AbortController();
-    // The name may come from another system, or its key is missing: that must not fail the turn.
+    // The name may come from another tool, or an API key may be missing: that must not fail the turn.
     const loading = (async () => loadModel(name))().then(
       () => this.#reasons.delete(name),
       (error: unknown) => this.#reasons.set(name, loadFailure(error)),
@@ -137,7 +139,7 @@ function nameOf({ provider, id }: Model): string {
   return provider === id ? id : `${provider}:${id}`;
 }
 
-/** The model a session names. Other systems name provider and model apart. */
+/** The model that a session names. Other tools store provider and model separately. */
 export function chosenModel({
   model,
   modelOverride,

@@ -6,7 +6,7 @@ import { quoted } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import type { SessionReachName } from './tool-policy.ts';
 
-/** More than anybody nests: a loop in what was imported from elsewhere ends here. */
+/** Deeper than any real nesting; it ends a loop in imported data. */
 const MAX_DEPTH = 32;
 const PAGE = 200;
 const MAX_LISTED = 200;
@@ -17,15 +17,15 @@ export interface ReachOptions {
   readonly reach: SessionReachName;
 }
 
-/** By what a session is called: its key, or its label. */
+/** The name of a session for a tool: its key or its label. */
 export interface SessionName {
   readonly sessionKey?: string;
   readonly label?: string;
 }
 
 /**
- * The sessions a session may touch. What is asked is the record that was found, never the name a model wrote; what is
- * out of reach is answered word for word as what does not exist.
+ * The sessions that a session may access. The check uses the record that was found, never the name that a model
+ * wrote. A session out of reach gets exactly the same answer as a missing one.
  */
 export class SessionReach {
   readonly #options: ReachOptions;
@@ -57,14 +57,14 @@ export class SessionReach {
     return (await ancestorsOf(this.#options.store, record)).includes(caller.id);
   }
 
-  /** Where all of an agent's sessions, or all there are, can be reached; undefined: only the caller's family. */
+  /** Set if all sessions, or all of an agent, can be reached; `undefined`: only the caller's family. */
   get everyoneOf(): { readonly agentId?: string } | undefined {
     const { caller, reach } = this.#options;
     if (reach === 'tree') return undefined;
     return reach === 'agent' ? { agentId: caller.agentId } : {};
   }
 
-  /** The caller first, then the newest. */
+  /** The caller first, then the newest sessions. */
   async list(limit: number): Promise<SessionRecord[]> {
     const { store, caller } = this.#options;
     const { everyoneOf } = this;
@@ -79,7 +79,7 @@ export class SessionReach {
     for (let at = 0; at < found.length && found.length < limit; at++) {
       const { id: parentId } = found[at] as SessionRecord;
       const { sessions } = await store.list({ kind: 'subagent', parentId, limit: Math.min(limit, PAGE) });
-      // A child of two parents is nobody's; one that was reset hangs under itself.
+      // Skip sessions that were already found: a child with two parents, or one that was reset and is its own parent.
       for (const session of sessions) if (!found.some(({ id }) => id === session.id)) found.push(session);
     }
     return found.slice(0, limit);
@@ -90,7 +90,7 @@ export class SessionReach {
       const active = await this.#options.store.active(normalizeSessionKey(sessionKey));
       return active === undefined ? [] : [active];
     } catch (error) {
-      // Not a key at all: there is no such session either.
+      // Not a valid key, so no such session exists.
       if (error instanceof RepriseError && NO_KEY.has(error.code)) return [];
       throw error;
     }
@@ -106,14 +106,14 @@ export class SessionReach {
   }
 }
 
-/** The sessions a child was spawned by, nearest first. Forks, threads and resets of other sessions make no family. */
+/** The sessions that spawned a child, nearest first. Forks, threads and resets are not ancestors. */
 export async function ancestorsOf(store: Store, record: SessionRecord): Promise<string[]> {
   const ids: string[] = [];
   let at: SessionRecord | undefined = record;
   while (at?.parentId !== undefined && isSubagentSessionKey(at.sessionKey) && ids.length < MAX_DEPTH) {
     ids.push(at.parentId);
     at = await store.get(at.parentId).catch((error: unknown) => {
-      if (error instanceof RepriseError) return undefined; // purged, or not of this store
+      if (error instanceof RepriseError) return undefined; // purged, or from another store
       throw error;
     });
   }

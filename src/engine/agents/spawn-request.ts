@@ -9,15 +9,15 @@ import type { Cleanup } from './subagent-run.ts';
 
 export interface SpawnRequest {
   readonly task: string;
-  /** What people and the parent call it. */
+  /** The name of the child for people and for the parent. */
   readonly label?: string;
-  /** Unset: the parent's. */
+  /** Unset: the parent's agent. */
   readonly agentId?: string;
   readonly model?: string;
   readonly thinking?: string;
-  /** From now on; 0 or unset: as long as it takes. */
+  /** Time limit from now on; 0 or unset: no limit. */
   readonly runTimeoutSeconds?: number;
-  /** By default `keep`. */
+  /** `keep` by default. */
   readonly cleanup?: Cleanup;
 }
 
@@ -25,7 +25,7 @@ export interface SpawnResult {
   readonly status: 'accepted' | 'forbidden' | 'error';
   readonly childSessionKey?: string;
   readonly runId?: string;
-  /** Where a model was asked for. */
+  /** Set if a model was requested. */
   readonly modelApplied?: boolean;
   readonly warning?: string;
   /** Why it was not accepted, in English and as a code. */
@@ -57,7 +57,7 @@ export function checkSpawnRequest({
     throw wrongValue('cleanup', cleanup, [{ is: 'oneOf', values: ['delete', 'keep'] }]);
 }
 
-/** It stands in lists, in the parent's context and on terminals: one short line without anything that acts. */
+/** A label appears in lists, in the parent's context and on terminals: a short line without control characters. */
 export function cleanLabel(label: string): string {
   return oneLine(label.replace(/[\p{C}"[\]]+/gu, ' '), MAX_LABEL);
 }
@@ -74,12 +74,12 @@ export function modelNote(
   };
 }
 
-/** The message that the turn of a session answers right now. */
+/** The message that the session's running turn answers. */
 export async function runningItem({ inbox }: Store, sessionId: string): Promise<InboxItem | undefined> {
   return (await inbox.pending(sessionId)).find(isRunning);
 }
 
-/** Where the message came from that the parent answers right now: the channel and the chat, not who wrote it. */
+/** The channel and chat of the message that the parent is answering, without its sender. */
 export async function requesterOf(store: Store, parentSessionId: string): Promise<JsonObject | undefined> {
   const from = (await runningItem(store, parentSessionId))?.body['from'];
   if (!isObject(from)) return undefined;

@@ -5,25 +5,28 @@ import { oneLine } from '../commands/command-context.ts';
 import { withTicket } from '../intake/inbound.ts';
 import { settlementOf, type TurnOutcome } from '../turn/turn-outcome.ts';
 
-/** Whether a child's session stays when its parent has been told. */
+/** Whether a child's session stays after its parent received the result. */
 export type Cleanup = 'delete' | 'keep';
 
 export type RunStatus = InboxItem['state'] | 'timeout';
 
-/** What the row of a child's task says besides the task. */
+/** The facts stored in the row of a child's task, besides the task. */
 export interface RunFacts {
   readonly runId: string;
   readonly parentSessionId: string;
   readonly parentKey: string;
   readonly cleanup: Cleanup;
-  /** Unix ms. */
+  /** Unix time in ms. */
   readonly timeoutAt?: number;
   readonly label?: string;
-  /** Where the parent was asked: its answer to the result belongs there. The child itself never speaks there. */
+  /**
+   * The channel where the parent was asked; the parent's answer to the result goes there. The child never answers
+   * there.
+   */
   readonly origin?: JsonObject;
 }
 
-/** What the row of a result says besides the text. */
+/** The facts stored in the row of a result, besides the text. */
 export interface ResultFacts {
   readonly runId: string;
   readonly childSessionKey: string;
@@ -36,7 +39,10 @@ export const SUBAGENT_SOURCE = 'subagent';
 const MAX_RESULT_CHARS = 100_000;
 const SHOWN_TASK = 160;
 
-/** Counted when a child is accepted: no two who ask at once pass the limit together. */
+/**
+ * The inbox group for a session's children. The store counts it when it accepts a child, so concurrent calls cannot
+ * exceed the limit.
+ */
 export function childGroup(parentSessionId: string): string {
   return `children:${parentSessionId}`;
 }
@@ -58,7 +64,7 @@ export function resultKey(runId: string): string {
   return `result:${runId}`;
 }
 
-/** What the parent is told when the turn of a child's task has ended; undefined for every other message. */
+/** The message to the parent when the turn of a child's task has ended; `undefined` for every other message. */
 export function resultFor(
   item: Pick<InboxItem, 'inboxId' | 'sessionId' | 'sessionKey' | 'body'>,
   outcome: TurnOutcome,
@@ -79,11 +85,11 @@ export function resultFor(
   };
   return {
     sessionKey: parentKey,
-    // The very session that asked: after a reset the new one knows nothing of it.
+    // The same session that asked: after a reset the new session knows nothing of the task.
     sessionId: parentSessionId,
     source: SUBAGENT_SOURCE,
     idempotencyKey: resultKey(runId),
-    // Whoever tells it a second time may say it in other words.
+    // A repeated report may have other words, so only the run id is compared.
     digest: runId,
     class: 'system',
     body: withTicket(body, { mode: 'collect', debounceMs: 0, at }),

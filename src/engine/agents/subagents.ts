@@ -48,7 +48,7 @@ export interface SubagentRun {
   readonly status: RunStatus;
   readonly cleanup: Cleanup;
   readonly label?: string;
-  /** Whether the parent has been told, and has dealt with it. */
+  /** Whether the parent has received the result and processed it. */
   readonly result: 'none' | 'waiting' | 'told';
 }
 
@@ -57,7 +57,7 @@ export interface SubagentsOptions {
   readonly agents: Agents;
   readonly workspaces: Workspaces;
   readonly findModel: (name: string, signal?: AbortSignal) => Promise<Model | undefined>;
-  /** Runs a session here: a child, or the parent that has been told. */
+  /** Runs a session in this process: a child, or the parent that received a result. */
   readonly run: (sessionId: string) => void;
   readonly tellParent: (sessionId: string) => void;
 }
@@ -70,12 +70,12 @@ const PAGE = 200;
 const CHILD_PROMPT = `You are a subagent: another session gave you one task, which is your first message. Do that task and nothing else. Nobody can answer questions while you work. Your last answer is handed to that session as your result, so say in it all it needs to know.`;
 
 /**
- * Children of sessions. A run is an accepted message of the child's own session, so it is as durable as any other; its
- * result is a message for the parent, stored in the transaction that ends the child's turn (exactly once).
+ * Children of sessions. A run is an accepted message of the child's session, so it is as durable as any other. Its
+ * result is a message to the parent, stored in the transaction that ends the child's turn (exactly once).
  */
 export class Subagents {
   readonly #options: SubagentsOptions;
-  /** Runs that were open at the last look. */
+  /** Runs that were open at the last check. */
   #open: Map<string, RunItem> = new Map();
 
   constructor(options: SubagentsOptions) {
@@ -83,8 +83,8 @@ export class Subagents {
   }
 
   /**
-   * What keeps a child from being accepted is said in the answer, never thrown: a model is to read it. `turn` is the
-   * signal of the turn that asks for it, if one does.
+   * Spawns a child. A refusal is returned, not thrown, because a model reads it. `turn` is the signal of the calling
+   * turn, if there is one.
    */
   async spawn(parent: SessionRecord, request: SpawnRequest, turn?: AbortSignal): Promise<SpawnResult> {
     try {
@@ -98,7 +98,7 @@ export class Subagents {
     }
   }
 
-  /** The children of a session, newest first, with what became of their tasks. */
+  /** The children of a session, newest first, with the state of their tasks. */
   async runs(parentSessionId: string): Promise<SubagentRun[]> {
     const { store } = this.#options.context;
     const runs: SubagentRun[] = [];
@@ -114,24 +114,26 @@ export class Subagents {
     return runs;
   }
 
-  /** For the transaction that ends a turn. */
+  /** Messages for the transaction that ends a turn. */
   deliveries(lead: InboxItem, outcome: TurnOutcome): Inbound[] {
     const result = resultFor(lead, outcome, this.#now());
     return result === undefined ? [] : [result];
   }
 
-  /** When a message has been dealt with: a child's task, or the result of one. */
+  /** Called when a message has been processed: a child's task, or the result of one. */
   async afterItem(item: InboxItem, { isRetry }: { readonly isRetry: boolean }): Promise<void> {
     const run = runOf(item);
     if (run !== undefined) this.#options.tellParent(run.parentSessionId);
     const result = resultOf(item);
     if (result === undefined) return;
     if (result.cleanup === 'delete') await this.#remove(result.childSessionId);
-    // Results that had joined the turn before its process died are not known to this one.
+    // After a crash, this process does not know which results had joined the turn.
     if (isRetry) await this.#removeTold(item.sessionId);
   }
 
-  /** With all open rows: a run that ended without a turn (cancelled while it waited, deleted) is reported too. */
+  /**
+   * Called with all open rows: also reports a run that ended without a turn (cancelled while it waited, or deleted).
+   */
   async look(pending: readonly InboxItem[]): Promise<void> {
     const { store } = this.#options.context;
     const before = this.#open;
@@ -155,7 +157,7 @@ export class Subagents {
     const { allowAgents = [] } = agent;
     const isAllowed =
       agentId === parent.agentId || allowAgents.includes('*') || allowAgents.includes(agentId);
-    // Said of agents that do not exist as well: whoever may not use one need not learn which there are.
+    // The same answer as for an agent that does not exist, so that the caller does not learn which agents exist.
     if (isAllowed) return undefined;
     return refused('forbidden', message('spawn.otherAgent'));
   }
@@ -212,8 +214,9 @@ export class Subagents {
   }
 
   /**
-   * Whoever stops a session ends its turn first and then the children there are (`stopSession`). So a child that was too
-   * late to be seen there sees here that the turn has been stopped: by its signal, or by its row from another process.
+   * Checks that the parent still runs. Stopping a session ends its turn first and then its children (`stopSession`).
+   * A child that was accepted too late for that finds out here that the turn was stopped: by its signal, or by its
+   * row if another process stopped it.
    */
   async #assertGoesOn({ id }: SessionRecord, task: RunItem, turn: AbortSignal): Promise<void> {
     const { store, options } = this.#options.context;
@@ -231,7 +234,7 @@ export class Subagents {
     return own === '' ? CHILD_PROMPT : `${own}\n\n${CHILD_PROMPT}`;
   }
 
-  /** A run has the id its child's key ends in. Undefined: a child that was made by another program. */
+  /** The run of a child; the child's key ends with its id. @returns `undefined` for a child of another program. */
   async #runOfChild(child: SessionRecord): Promise<SubagentRun | undefined> {
     const { inbox } = this.#options.context.store;
     const { sessionKey, id: childSessionId, label, settings } = child;
@@ -261,7 +264,7 @@ export class Subagents {
     const error = failure('ABORTED', 'task.cancelled', {}, { details: { reason: 'cancelled' } });
     const result = resultFor(item, { error }, this.#now());
     if (result === undefined) return;
-    // Its turn may have told the parent already: this is then the same message.
+    // The child's turn may have delivered it already; then this is recognized as the same message.
     await deliver(this.#options.context.store, result);
     this.#options.tellParent((runOf(item) as RunFacts).parentSessionId);
   }
@@ -272,7 +275,7 @@ export class Subagents {
       if (cleanup === 'delete' && result === 'told') await this.#remove(childSessionId);
   }
 
-  /** Into the trash. A child that cannot be deleted now stays: its parent has what it said. */
+  /** Moves a child to the trash. If that fails, the child stays; its parent has the result. */
   async #remove(childSessionId: string): Promise<void> {
     try {
       await this.#options.context.store.delete(childSessionId);

@@ -6,26 +6,29 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { AgentOptions } from './agents.ts';
 import type { WorkspaceOwner } from './workspaces.ts';
 
-/** Whose sessions the session tools reach: the caller's own and its children's, those of its agent, or all. */
+/** The sessions that the session tools can reach: the caller's own and its children's, those of its agent, or all. */
 export type SessionReachName = 'tree' | 'agent' | 'all';
 
 export const SESSION_REACHES: readonly SessionReachName[] = ['tree', 'agent', 'all'];
 
-/** What a session may use. A child's is stored with it: what its parent could not do, it cannot do either. */
+/**
+ * The tools that a session may use. A child's policy is stored with it, so that it has no more rights than its
+ * parent.
+ */
 export interface ToolPolicy {
-  /** Unset: everything that is not denied. */
+  /** Unset: every tool that is not denied. */
   readonly allow?: readonly string[];
   readonly deny: readonly string[];
   readonly reach: SessionReachName;
-  /** How deep children may be nested; one at this depth has none. */
+  /** Maximum nesting depth; a session at this depth cannot have children. */
   readonly maxDepth: number;
-  /** Of a subagent: it works in the workspace of this session. Unset: it has none. */
+  /** For a subagent: the session whose workspace it uses. Unset: it has no workspace. */
   readonly workspaceOwner?: WorkspaceOwner;
 }
 
 const DEFAULT_MAX_DEPTH = 1;
 
-/** By its agent, and where it is a child by what its parents could do. */
+/** The policy of a session's agent, limited for a child by the policy of its parents. */
 export function policyOf(agent: AgentOptions, { settings }: Pick<SessionRecord, 'settings'>): ToolPolicy {
   const { tools: { allow, deny = [] } = {}, sessionTools, subagents } = agent;
   const own: ToolPolicy = {
@@ -42,7 +45,7 @@ export function allows({ allow, deny }: ToolPolicy, name: string): boolean {
   return (allow?.includes(name) ?? true) && !deny.includes(name);
 }
 
-/** What both the agent and the stored policy of a subagent permit. */
+/** The tools that both the agent and the stored policy of a subagent permit. */
 function narrow(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
   const lists = [one.allow, other.allow].filter((list) => list !== undefined);
   const [first, second = first] = lists;
@@ -57,7 +60,7 @@ function narrow(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
   };
 }
 
-/** The policy that is stored with a subagent of this policy. Sessions of another agent were never the parent's to read. */
+/** The policy to store with a subagent. The parent never had access to sessions of another agent. */
 export function childPolicy(
   { workspaceOwner: _, ...policy }: ToolPolicy,
   { isSameAgent, owner }: { readonly isSameAgent: boolean; readonly owner: WorkspaceOwner | undefined },
@@ -67,7 +70,7 @@ export function childPolicy(
   return { ...policy, reach, ...workspace };
 }
 
-/** Settings may come from other systems: what cannot be read permits nothing. */
+/** Settings may come from other tools: an invalid policy permits nothing. */
 function readPolicy(value: unknown): ToolPolicy {
   const { allow, deny, reach, maxDepth, workspaceOwner } = isObject(value) ? value : { allow: [] };
   const owner = readOwner(workspaceOwner);
@@ -95,7 +98,7 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
-/** How many parents a session has. */
+/** Number of parents above a session. */
 export function depthOf({ settings, sessionKey }: SessionRecord): number {
   const { depth } = settings;
   const stored = typeof depth === 'number' && depth > 0 ? depth : 0;

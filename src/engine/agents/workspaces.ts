@@ -11,7 +11,7 @@ export type WorkspaceOwner = Pick<SessionRecord, 'id' | 'sessionKey' | 'agentId'
 
 const MAX_READABLE_CHARS = 48;
 
-/** Where the files of agents are: `<home>/agents/<agent>/AGENT.md` and one workspace per conversation beside it. */
+/** The folders of agents: `<home>/agents/<agent>/AGENT.md`, and beside it one workspace per conversation. */
 export class Workspaces {
   readonly #home: string | undefined;
   readonly #agents: Agents;
@@ -21,24 +21,27 @@ export class Workspaces {
     this.#agents = agents;
   }
 
-  /** @returns undefined for a subagent whose parent is not known: it must not get more than its parent had. */
+  /** @returns `undefined` for a subagent with an unknown parent: it must not get more than its parent had. */
   ownerOf(record: SessionRecord): WorkspaceOwner | undefined {
     if (depthOf(record) === 0) return record;
     return policyOf(agentOptions(this.#agents, record.agentId), record).workspaceOwner;
   }
 
-  /** The folder for file tools and memory notes. @returns undefined if there is no home and no configured workspace. */
+  /**
+   * The folder for file tools and memory notes. @returns `undefined` if there is neither a home nor a configured
+   * workspace.
+   */
   folderOf(record: SessionRecord): string | undefined {
     const owner = this.ownerOf(record);
     if (owner === undefined) return undefined;
     const { workspace, sandbox } = agentOptions(this.#agents, owner.agentId);
-    // An agent id and a session id are file names by their grammar.
+    // Agent ids and session ids are valid file names by their grammar.
     if (workspace !== undefined)
       return sandbox === 'session' ? join(workspace, 'sessions', owner.id) : workspace;
     return this.#home === undefined ? undefined : conversationFolder(this.#home, owner);
   }
 
-  /** @returns undefined where file tools are off: for the agent itself, or for the session that a subagent works for. */
+  /** @returns `undefined` if file tools are off: for the agent, or for the session that a subagent works for. */
   fileToolsFolder(record: SessionRecord): string | undefined {
     const agentIds = [record.agentId, this.ownerOf(record)?.agentId];
     const isOn = agentIds.every((id) => id !== undefined && hasFileTools(this.#agents, id));
@@ -46,8 +49,8 @@ export class Workspaces {
   }
 
   /**
-   * The system prompt for a new session: the configured one, then AGENT.md of the agent. It is stored with the session,
-   * so editing the file neither changes the prompt of earlier turns nor breaks a provider's prompt cache.
+   * The system prompt for a new session: the configured one, then the agent's AGENT.md. It is stored with the
+   * session, so editing the file neither changes earlier turns nor breaks the provider's prompt cache.
    */
   async systemPromptFor(agentId: string): Promise<string> {
     const { systemPrompt = '' } = agentOptions(this.#agents, agentId);
@@ -62,14 +65,16 @@ function hasFileTools(agents: Agents, agentId: string): boolean {
   return fileTools ?? workspace !== undefined;
 }
 
-/** Instructions for all conversations of an agent. Outside of every workspace, so no tool can write it. */
+/**
+ * Instructions for all conversations of an agent. The file is outside of every workspace, so no tool can write it.
+ */
 export function instructionsFile(home: string, agentId: string): string {
   return join(home, 'agents', agentId, 'AGENT.md');
 }
 
 /**
- * The workspace of one conversation. The hash keeps keys apart that differ only in case or in characters that file
- * systems do not take; the readable part is for the owner.
+ * The workspace of one conversation. The hash separates keys that differ only in case or in characters that file
+ * systems refuse; the readable part is for the owner.
  */
 export function conversationFolder(
   home: string,
@@ -90,7 +95,7 @@ async function readInstructions(file: string): Promise<string> {
     return await readFile(file, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    // A session without the owner's instructions must not start silently.
+    // A session must not start silently without the owner's instructions.
     throw failure('CONFIG_INVALID', 'instructions.unreadable', { file }, { details: { file }, cause: error });
   }
 }

@@ -8,7 +8,7 @@ import type { Session } from '../session.ts';
 import type { TurnStream } from '../turn/turn-stream.ts';
 import type { Surface } from './commands.ts';
 
-/** What commands need of an engine; a `Reprise` is one. */
+/** The parts of an engine that commands need; a `Reprise` has all of them. */
 export interface CommandHost {
   readonly store: Store;
   session(ref: string | { readonly id: string }): Promise<Session>;
@@ -17,31 +17,34 @@ export interface CommandHost {
 
 export interface CommandContext {
   readonly reprise: CommandHost;
-  /** Where it was typed. */
+  /** The session in which the command was typed. */
   readonly session: Session;
   readonly surface: Surface;
   readonly signal?: AbortSignal;
-  /** Asks the person, in English or by the code of the message. Without it a command that needs a confirmation is refused. */
+  /**
+   * Asks the user, in English or with the code of the message. If unset, a command that needs confirmation is
+   * refused.
+   */
   readonly confirm?: (question: string, message: MessageOf<'delete.question'>) => Promise<boolean>;
-  /** As the engine finds models by name. Without it no model can be chosen here. */
+  /** Finds models by name, as in the engine. If unset, no model can be chosen here. */
   readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
-  /** Of a surface whose requests may be sent again, and where it says it: what is accepted for it is accepted once. */
+  /** For surfaces that may repeat a request: the key under which its effect happens once, and the channel. */
   readonly request?: Keyed & { readonly idempotencyKey: string; readonly channel: string };
-  /** The ids of the list this surface printed last: what the numbers in it mean. */
+  /** The session ids of the last list that this surface printed; numbers refer to it. */
   readonly listed?: readonly string[] | undefined;
   readonly now?: () => Date;
 }
 
 export interface CommandAnswer {
-  /** The answer for a person, one message or more. Parameters hold text that people and models wrote. */
+  /** The answer for the user, one message or more. Parameters contain text that people and models wrote. */
   readonly messages: readonly Message[];
-  /** The session the surface stands in from now on. */
+  /** The session that the surface shows from now on. */
   readonly sessionId?: string;
-  /** A message that was accepted for the person; the surface shows its turn. */
+  /** The turn of a message that was accepted for the user; the surface shows it. */
   readonly turn?: TurnStream;
-  /** The session that the surface is to write to a file for the person, in the format its name says. */
+  /** The session that the surface should write to a file, in the format that the file name implies. */
   readonly save?: { readonly sessionId: string; readonly name: string; readonly redact: boolean };
-  /** The ids of a printed list of sessions, in its order: the surface passes them to the next command. */
+  /** The session ids of a printed list, in its order; the surface passes them to the next command. */
   readonly listed?: readonly string[];
   readonly quit?: true;
 }
@@ -50,27 +53,27 @@ export interface CommandResult extends CommandAnswer {
   readonly name: CommandName;
   /** `messages` in English, without escapes or colors. */
   readonly text: string;
-  /** Set if the command failed; `messages` is the cause. */
+  /** Set if the command failed; `messages` has the cause. */
   readonly code?: ErrorCode;
   readonly error?: RepriseError;
 }
 
 export type CommandHandler = (args: string, context: CommandContext) => Promise<CommandAnswer>;
 
-/** For what is done once however often the request for it is sent. */
+/** The key under which a request takes effect once, however often it is sent. */
 export function keyOf({ request }: { readonly request?: CommandContext['request'] | undefined }): Keyed {
   if (request === undefined) return {};
   const { idempotencyKey, isFresh } = request;
   return { idempotencyKey, isFresh };
 }
 
-/** What waits or runs in the session. Commands pass the queue: the row of the one that asks is no turn. */
+/** Waiting and running messages of the session, without commands: commands bypass the queue. */
 export async function openTurns({ reprise, session }: CommandContext): Promise<readonly InboxItem[]> {
   const rows = await reprise.store.inbox.pending(session.id);
   return rows.filter((row) => row.class !== 'command');
 }
 
-/** One line of a longer text, whole characters only. */
+/** One line of a longer text, cut between characters. */
 export function oneLine(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
   const cut = [...line.slice(0, max * 2)].slice(0, max).join('');
@@ -79,7 +82,7 @@ export function oneLine(text: string, max: number): string {
 
 const MAX_LABEL = 100;
 
-/** A label as it was typed behind a command; empty: none was. */
+/** The label typed after a command; empty without one. */
 export function labelOf(args: string): string {
   return oneLine(args, MAX_LABEL);
 }

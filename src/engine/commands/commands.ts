@@ -5,51 +5,54 @@ import { closestName } from '../closest-name.ts';
 
 export type { CommandName };
 
-/** Where a command is typed. A channel is foreign: whoever writes there is not the owner of the home. */
+/** Where a command is typed. On a channel, senders are not the owner of the home. */
 export type Surface = 'repl' | 'web' | 'http' | 'channel';
 
-/** With arguments these change what a conversation costs or how it behaves: on a channel only the owner may do that. */
+/**
+ * Commands that, with arguments, change the cost or behavior of a conversation; on a channel only the owner may use
+ * those.
+ */
 export type SenderCommand = Extract<CommandName, 'model' | 'queue'>;
 export const SENDER_COMMANDS: readonly SenderCommand[] = ['model', 'queue'];
 
 export interface CommandRow {
   readonly name: CommandName;
   readonly aliases: readonly string[];
-  /** `[optional]`, `<needed>`; empty: none. */
+  /** `[optional]`, `<required>`; empty without arguments. */
   readonly args: string;
   readonly help: string;
   readonly group: CommandGroup;
-  /** `owner`: shows or touches other sessions than the one it is typed in, so no channel has it. */
+  /** `owner`: shows or changes other sessions than the current one, so it is not available on channels. */
   readonly scope: 'session' | 'owner';
   readonly surfaces: readonly Surface[];
-  /** When it is refused, as `/help <command>` and the documents explain it. */
+  /** When the command is refused, for `/help <command>` and the documentation. */
   readonly refused?: 'help.noteLast' | 'help.ownerOnly';
-  /** On a channel `receive` looks for it first: what follows it there is the first message of the new session. */
+  /** On a channel, `receive` handles it first: the text after it becomes the first message of the new session. */
   readonly trigger?: true;
-  /** The answer is what was asked for, not a word about it: on a command line it goes to stdout. */
+  /** The output is the requested data, so the CLI prints it to stdout. */
   readonly data?: true;
 }
 
 export interface Command {
   readonly name: CommandName;
-  /** What follows the name, without the space around it. */
+  /** The text after the name, trimmed. */
   readonly args: string;
 }
 
 export interface UnknownCommand {
-  /** As it was typed, without the slash. */
+  /** The name as typed, without the slash. */
   readonly unknown: string;
   readonly suggestion?: CommandName;
 }
 
-/** A message that begins with a slash: two were typed. */
+/** A message whose text begins with a slash, because the user typed two. */
 export interface EscapedMessage {
   readonly message: string;
 }
 
 const EVERYWHERE: readonly Surface[] = ['repl', 'web', 'http', 'channel'];
 const OWNER: readonly Surface[] = ['repl', 'web', 'http'];
-/** They answer with a message to send, which a channel cannot: it was its sender's to say. */
+/** These commands answer with a message to send again, which is not possible on a channel. */
 const INTERACTIVE: readonly Surface[] = ['repl', 'web', 'http'];
 
 type Rest = Partial<Omit<CommandRow, 'name' | 'group' | 'help' | 'surfaces'>>;
@@ -71,14 +74,14 @@ const own = row('session', EVERYWHERE);
 const owner = row('owner', OWNER);
 const typed = row('session', INTERACTIVE);
 
-/** Every command of every surface. Help, docs, completion and parsing come from here and from nowhere else. */
+/** All commands of all surfaces. Help, docs, completion and parsing are derived from this table only. */
 export const COMMANDS: readonly CommandRow[] = [
   own('conversation', 'new', { aliases: ['reset', 'clear'], args: '[label]', trigger: true }),
   own('conversation', 'history', { args: '[count]', data: true }),
   own('conversation', 'tree', { data: true }),
   own('conversation', 'undo', { args: '[anyway]' }),
   own('conversation', 'redo'),
-  // What follows the message leaves the branch: a result that is delivered once would be lost (I-35).
+  // The messages after the retried one leave the branch: a result that is delivered once would be lost (I-35).
   typed('conversation', 'retry', { refused: 'help.noteLast' }),
   typed('conversation', 'edit', { args: '<text>', refused: 'help.noteLast' }),
   own('conversation', 'stop'),
@@ -106,7 +109,7 @@ const BY_NAME: ReadonlyMap<string, CommandRow> = new Map(
   COMMANDS.flatMap((command) => [command.name, ...command.aliases].map((name) => [name, command] as const)),
 );
 
-/** By name or alias, in any case. */
+/** Finds a command by name or alias, ignoring case. */
 export function findCommand(name: string): CommandRow | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
@@ -116,11 +119,12 @@ const FIRST_WORD = /^\/(\S*)\s*([\s\S]*)$/;
 const NAME = /^([a-z][a-z0-9_-]*)(?:@\S*)?$/i;
 
 /**
- * What a person typed. Undefined: a message, as it is. A command begins with the very first character, so no trimming
- * makes one of a message, and `//` begins a message with one slash.
+ * Parses what a user typed. @returns `undefined` for a message. A command must begin with the first character, so
+ * trimming never turns a message into a command; `//` begins a message with one slash.
  *
- * On a command line every other line that begins with a slash is a command or an unknown one. Elsewhere people paste
- * paths: there a first word that could not be a name (`/usr/bin/env`, `/etc/hosts`, a lone slash) is text.
+ * On a command line, every other line that begins with a slash is a command or an unknown command. On other surfaces
+ * users paste paths: there, a first word that cannot be a command name (`/usr/bin/env`, `/etc/hosts`, a lone slash)
+ * is text.
  */
 export function parseCommand(
   text: string,
@@ -146,7 +150,7 @@ function suggest(name: string, surface: Surface): CommandName | undefined {
   return close === undefined ? undefined : findCommand(close)?.name;
 }
 
-/** @returns the answer to a sender who may not use this command with these arguments; undefined if the sender may. */
+/** @returns the refusal if the sender may not use this command with these arguments, otherwise `undefined`. */
 export function senderRefusal(
   { name, args }: Command,
   allowed: readonly string[],
@@ -155,7 +159,7 @@ export function senderRefusal(
   return isRestricted && !allowed.includes(name) ? message('command.ownerOnly', { name }) : undefined;
 }
 
-/** The answer to an unknown command. The text itself is neither stored nor sent to a model. */
+/** The answer to an unknown command. Its text is neither stored nor sent to a model. */
 export function unknownCommand({ unknown: name, suggestion }: UnknownCommand): MessageOf<'command.unknown'> {
   return message('command.unknown', { name, suggestion: suggestion ?? null });
 }
@@ -164,7 +168,7 @@ export function unknownCommandText(command: UnknownCommand): string {
   return messageText(unknownCommand(command));
 }
 
-/** A message for each command of a surface, in the order and groups of the table. */
+/** A help message for each command of a surface, in the order and groups of the table. */
 export function commandHelpMessages(surface: Surface): Message[] {
   const rows = COMMANDS.filter(({ surfaces }) => surfaces.includes(surface));
   return rows.flatMap((row, i) => {

@@ -41,7 +41,7 @@ async function preview({ session }: CommandContext): Promise<CommandAnswer> {
   return { messages: [message('compact.preview', { ...sizes, from })] };
 }
 
-/** The last compaction in force, with every turn since kept: `/undo` would take those turns first. */
+/** Undoes the active compaction and keeps every later turn; `/undo` would undo those turns first. */
 async function takeBack(context: CommandContext, anyway: boolean): Promise<CommandAnswer> {
   const { session } = context;
   const all = await readEntries(session);
@@ -51,7 +51,10 @@ async function takeBack(context: CommandContext, anyway: boolean): Promise<Comma
   return { messages: [message('compact.undone')] };
 }
 
-/** Sent again: what it took back the first time stands there, and is all it takes back. */
+/**
+ * Whether this request has already been carried out: its first attempt undid a compaction, and a retry must not undo
+ * another one.
+ */
 function isDone(all: readonly Entry[], { idempotencyKey }: Keyed): boolean {
   return idempotencyKey !== undefined && all.some(({ seal }) => seal?.k === requestKey(idempotencyKey));
 }
@@ -70,7 +73,7 @@ async function appendUndo(context: CommandContext, all: readonly Entry[], anyway
     throw failure('CONTEXT_OVERFLOW', 'undo.tooLarge', { tokens, budget }, { details: { tokens, budget } });
   const { details, ...rest } = undone;
   const entry = { type: 'compaction', ...rest, details: { ...details, pins: pinsInForce(all) } };
-  // A turn that began meanwhile has moved the leaf, so this is refused; one that begins later sees it.
+  // If a turn has moved the leaf meanwhile, the append is refused; a later turn sees its effect.
   const { idempotencyKey } = keyOf(context);
   await reprise.store.append(session.id, [entry], {
     expectedLeaf: path.at(-1)?.id ?? null,

@@ -4,7 +4,7 @@ import type { CommandHandler } from './command-context.ts';
 
 const BAR_CELLS = 30;
 
-/** The bar, the split, and what the session has cost so far. */
+/** The context bar, its parts, and the cost of the session so far. */
 export const showContext: CommandHandler = async (_args, { session }) => {
   const { turns, usage } = await session.totals();
   const cost = usage.cost === undefined ? null : (usage.cost['total'] ?? 0);
@@ -12,7 +12,7 @@ export const showContext: CommandHandler = async (_args, { session }) => {
   return { messages: [...contextMessages(await session.context()), totals] };
 };
 
-/** How full the context is, with a bar, and what fills it. */
+/** How full the context is, as a bar, and what it consists of. */
 export function contextMessages(report: ContextReport): Message[] {
   const { tokens, window, reserve, split, isPart = false, historyTurns, unsentMessages = 0 } = report;
   const share = tokens / window.tokens;

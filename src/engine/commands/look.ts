@@ -60,7 +60,7 @@ function callName(block: unknown): string[] {
   return isObject(block) && block['type'] === 'toolCall' ? [String(block['name'])] : [];
 }
 
-/** One line for each thing the user said; deeper where the conversation forked. */
+/** One line for each user message, indented where the conversation branched. */
 export const showTree: CommandHandler = async (_args, { session }) => {
   const entries = await readEntries(session);
   const tree = buildTree(entries);

@@ -8,14 +8,14 @@ import type { Session } from '../session.ts';
 
 const PAGE = 1000;
 
-/** The whole history, branches that were left included. */
+/** The whole history, including abandoned branches. */
 export async function readEntries(session: Session): Promise<Entry[]> {
   return readHistory({ read: (_id, range) => session.history(range) }, session.id);
 }
 
 /**
- * The end of the conversation, oldest first: its last `count` messages and what stands between them. Read from the
- * back, so that a look at a long history costs what is shown of it.
+ * The end of the conversation, oldest first: its last `count` messages and the entries between them. Reads backwards,
+ * so the cost depends on what is shown and not on the length of the history.
  */
 async function readLast(session: Session, count: number): Promise<Entry[]> {
   const byId = new Map<string, Entry>();
@@ -32,7 +32,7 @@ async function readLast(session: Session, count: number): Promise<Entry[]> {
       if (entry.type !== 'session' && !byId.has(id)) byId.set(id, entry as Entry);
     }
     for (let entry = byId.get(wanted ?? ''); entry !== undefined; entry = byId.get(wanted ?? '')) {
-      byId.delete(entry.id); // a file of another tool may hold a cycle
+      byId.delete(entry.id); // a file of another tool may contain a cycle
       path.push(entry);
       wanted = entry.parentId;
       if (entry.type === 'message' && ++messages === count) return path.reverse();
@@ -42,7 +42,7 @@ async function readLast(session: Session, count: number): Promise<Entry[]> {
   }
 }
 
-/** The id of an entry by its position (`#3`) or a unique start of its id; `last`: the newest message with words. */
+/** The id of an entry by its position (`#3`) or by a unique start of its id; `last`: the newest message with text. */
 export async function entryNamed(session: Session, name: string): Promise<string> {
   if (name.toLowerCase() === 'last') {
     const path = await readLast(session, PAGE);

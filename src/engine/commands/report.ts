@@ -9,7 +9,7 @@ import { readEntries } from './read-entries.ts';
 import { factsOf, ownName } from './session-line.ts';
 import { modelMessages } from './settings.ts';
 
-/** `/explain [turn]`: the last turn, the n-th of the session, or one by the start of its id. */
+/** `/explain [turn]`: the last turn, the n-th turn of the session, or one by the start of its id. */
 export const explain: CommandHandler = async (args, { session }) => ({
   messages: explanationMessages(await session.explain(await turnNamed(session, args))),
 });
@@ -22,7 +22,7 @@ export function explanationMessages({ turnId, status, messages, calls }: Explana
 
 const MAX_NAME_CHARS = 60;
 
-/** Where a message of the turn came from. */
+/** Describes the source of a message in the turn. */
 function sourceMessage({
   inboxId,
   state,
@@ -41,7 +41,7 @@ function sourceMessage({
   });
 }
 
-/** Empty: undefined, which is the last one. */
+/** @returns `undefined` for an empty name, which means the last turn. */
 export async function turnNamed(session: Session, name: string): Promise<string | undefined> {
   if (name === '') return undefined;
   const turns = (await readEntries(session)).flatMap((entry) => {

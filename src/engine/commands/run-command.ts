@@ -42,8 +42,8 @@ const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
 };
 
 /**
- * Runs a command on the session it was typed in. A failure is an answer too, with its code: a person reads it. A
- * command is not stored; only what it does is.
+ * Runs a command in the session in which it was typed. A failure is returned as an answer with a code, because a
+ * person reads it. The command itself is not stored, only its effects.
  */
 export async function runCommand({ name, args }: Command, context: CommandContext): Promise<CommandResult> {
   try {

@@ -7,12 +7,12 @@ interface Named {
   readonly title: string;
 }
 
-/** The label that a person gave a session, or the title made of its first words; one line. Empty: it has neither. */
+/** The label of a session, or the title made from its first message, on one line. Empty if it has neither. */
 export function ownName({ label, title }: Named): string {
   return (label ?? title).replace(/\s+/g, ' ').trim();
 }
 
-/** As `ownName`, with words for a session that has no name. */
+/** Like `ownName`, with a placeholder for a session without a name. */
 export function sessionName(session: Named): string {
   return named(ownName(session));
 }

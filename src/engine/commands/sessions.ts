@@ -24,7 +24,7 @@ export const begin: CommandHandler = async (args, { reprise, session, request })
   return { messages: [message('session.new', { label })], sessionId: made.id };
 };
 
-/** The numbers are for /switch, /delete and /repair, until the next list is printed. */
+/** The numbers can be used with /switch, /delete and /repair until the next list is printed. */
 export const listSessions: CommandHandler = async (args, { reprise, session, now = () => new Date() }) => {
   const { sessions } = await reprise.store.list({ limit: SCAN_LIMIT, status: 'open' });
   const wanted = args.toLowerCase();
@@ -46,7 +46,7 @@ export const listSessions: CommandHandler = async (args, { reprise, session, now
   return { messages, listed: shown.map(({ id }) => id) };
 };
 
-/** A session by a number of the list that was printed last, or by a ref. */
+/** Finds a session by its number in the last printed list, or by a ref. */
 function sessionNamed(
   name: string,
   { reprise, listed }: Pick<CommandContext, 'reprise' | 'listed'>,
@@ -61,7 +61,7 @@ export const switchTo: CommandHandler = async (args, context) => {
   const { reprise, session } = context;
   const { store } = reprise;
   const record = await sessionNamed(args, context, { status: 'open' });
-  // The owner's own chat goes on here next time. What a channel's key stands for is not for the owner's eyes to change.
+  // The owner's own chat resumes this session next time. The key of a channel is not changed by looking at it.
   if (parseSessionKey(record.sessionKey).kind === 'main' && !record.active)
     await store.activate(record.sessionKey, record.id);
   const isHere = record.id === session.id;
@@ -79,8 +79,8 @@ function inSentence(record: SessionRecord): {
 
 export const fork: CommandHandler = async (args, { reprise, session, request }) => {
   const copy = request === undefined ? {} : { id: keyedId('fork', session.id, request.idempotencyKey) };
-  // A name is for the history as it is now; the entry it stands for is the same whatever is appended until the copy
-  // begins. Of a copy that was begun nobody asks for the name again: it may fit others by now, or none.
+  // Resolve the name now, against the current history; later appends do not change which entry it means. For a retry
+  // of a copy that has begun, do not resolve it again: by now it might match other entries, or none.
   const begun = copy.id === undefined ? undefined : await reprise.store.get(copy.id).catch(noneIfGone);
   const at = args === '' || begun !== undefined ? {} : { at: await entryNamed(session, args) };
   const { id } = await session.fork({ ...at, ...copy });
@@ -100,7 +100,7 @@ export const remove: CommandHandler = async (args, context) => {
   return isCurrent ? { messages, sessionId: await nextSession(context, record) } : { messages };
 };
 
-/** Where the owner goes on: in the main session of the agent, made if there is none. */
+/** The session in which the owner continues: the agent's main session, created if needed. */
 async function nextSession({ reprise }: CommandContext, { agentId }: SessionRecord): Promise<string> {
   return (await reprise.session(buildAgentMainSessionKey({ agentId }))).id;
 }
@@ -151,7 +151,7 @@ export const exportTranscript: CommandHandler = async (args, { session }) => {
   return { messages, save: { sessionId: session.id, ...parseExport(args, session.id) } };
 };
 
-/** `[file] [--redact]` of `/export`. */
+/** Parses `[file] [--redact]` of `/export`. */
 export function parseExport(
   args: string,
   sessionId: string,

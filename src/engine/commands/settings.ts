@@ -20,11 +20,11 @@ export const rename: CommandHandler = async (args, { session }) => {
   return { messages: [message('session.renamed', { label })] };
 };
 
-/** `/model [name]`; `/model default` takes the choice back. */
+/** `/model [name]`; `/model default` removes the choice. */
 export const model: CommandHandler = async (args, { session, modelByName }) => {
   if (args === '') return { messages: modelMessages(await session.model()) };
   if (args.toLowerCase() === 'default') {
-    // Sessions from other systems name a model by the other two.
+    // Sessions from other tools store the model in the other two settings.
     await session.patch({ model: null, modelOverride: null, providerOverride: null });
     return { messages: modelMessages(await session.model()) };
   }
@@ -36,7 +36,7 @@ export const model: CommandHandler = async (args, { session, modelByName }) => {
   return { messages: modelMessages({ model: found, name: args, from: 'session' }) };
 };
 
-/** The model, and why it is not the one that the session names. */
+/** The model in use, and why it is not the one that the session names. */
 export function modelMessages({ name, from, fallbackFrom }: ModelInUse): Message[] {
   const current = message('model.current', { name, from, unavailable: fallbackFrom?.model ?? null });
   return fallbackFrom === undefined ? [current] : [current, fallbackFrom.why];
@@ -51,7 +51,7 @@ const MAX_CAP = 10_000;
 export const queue: CommandHandler = async (args, { session }) => {
   if (args === '') return { messages: [message('queue.current', await session.queue())] };
   let patch: JsonObject = {};
-  // All of it is understood before any of it is set.
+  // Parse all words before anything is changed.
   for (const word of args.toLowerCase().split(/\s+/)) patch = { ...patch, ...queueSetting(word) };
   await session.patch(patch);
   return { messages: [message('queue.current', await session.queue())] };
@@ -75,7 +75,7 @@ function queueSetting(word: string): JsonObject {
 export const pin: CommandHandler = async (args, { session, request }) => {
   if (args === '') return { messages: await pinMessages(session, await session.pins()) };
   const keyed = keyOf({ request });
-  // What "last" means, and what is pinned, may have changed since the first try.
+  // The meaning of "last" and the pins may have changed since the first attempt.
   const before = await pinsBefore(session, 'pin', keyed);
   const pins = before ?? (await session.pin(await entryNamed(session, args), keyed));
   return { messages: await pinMessages(session, pins) };
@@ -102,7 +102,7 @@ export const unpin: CommandHandler = async (args, { session, request }) => {
   return { messages: await pinMessages(session, await session.unpin(ids, keyed)) };
 };
 
-/** @returns what the first try of this request left pinned; undefined for a new request. */
+/** @returns the pins after the first attempt of this request; `undefined` for a new request. */
 async function pinsBefore(
   session: Session,
   asked: 'pin' | 'unpin',

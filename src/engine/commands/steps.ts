@@ -2,7 +2,7 @@ import { failure } from '../../messages/failure.ts';
 import { message } from '../../messages/message.ts';
 import { type CommandAnswer, type CommandContext, type CommandHandler, keyOf } from './command-context.ts';
 
-/** `sessionId`: an undone reset leaves this session for the one before it. */
+/** `sessionId`: after undoing a reset, the surface shows the previous session. */
 export const undo: CommandHandler = async (args, context) => {
   const isAnyway = args.toLowerCase() === 'anyway';
   const { undone, sessionId } = await context.session.undo({ anyway: isAnyway, ...keyOf(context) });
@@ -16,16 +16,16 @@ export const redo: CommandHandler = async (_args, context) => {
   return { messages: [done], ...(sessionId !== undefined && { sessionId }) };
 };
 
-/** Stops queued messages and the tasks of subagents as well: a person who stops an agent expects silence. */
+/** Also cancels queued messages and the tasks of subagents: a user who stops an agent expects silence. */
 export const stop: CommandHandler = async (_args, { session }) => {
   const { stopped, cancelled, children } = await session.stop({ waiting: true });
   return { messages: [message('stop.done', { stopped, cancelled, children })] };
 };
 
-/** The same message on a new branch. */
+/** Sends the same message again on a new branch. */
 export const retry: CommandHandler = async (_args, context) => again(context, 'retry.started');
 
-/** A new text with the images and notes of the old message. */
+/** Sends a new text with the images and notes of the old message. */
 export const edit: CommandHandler = async (args, context) => {
   if (args === '')
     throw failure('INVALID_INPUT', 'command.needsArgument', { name: 'edit', usage: '/edit <text>' });

@@ -1,9 +1,9 @@
 import type { NewEntry } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 
-/** What the settings of a session say that began with the history of another. */
+/** The settings of a session that began with a copy of another one's history. */
 export interface ForkMark {
-  /** The session whose history it begins with, and the last entry of that; null: nothing was said there. */
+  /** The session it was copied from, and the last copied entry; null: it had no entries. */
   readonly from: string;
   readonly leaf: string | null;
   readonly state: 'copying' | 'done' | 'too-long';

@@ -8,8 +8,8 @@ import { type ForkMark, forkMark, markEntry } from './fork-mark.ts';
 import { readHistory } from './read-history.ts';
 
 /**
- * A copy of a session up to an entry, under a key of its own. The same id again finds the copy as it was made: what is
- * copied is fixed with the session itself, so a try that was cut short is finished as it began, whatever was said since.
+ * Copies a session up to an entry, under a new key. A repeated call with the same id returns the same copy: what to
+ * copy is stored with the new session, so an interrupted attempt is completed as it began, whatever was added since.
  */
 export async function forkSession(
   store: Store,
@@ -41,8 +41,8 @@ async function begin(
   const leaf = (at === undefined ? pathEntries(all) : pathEntries(all, at)).at(-1)?.id ?? null;
   const mark: ForkMark = { from, leaf, state: 'copying' };
   const key = `agent:${agentId}:session:${id}`;
-  // A label names one session: with a copy of it a ref would fit both. A fork is no import: a later import of the same
-  // source must not recognize it.
+  // A label names one session: with a copied label, a ref would match both. A fork is not an import: a later import
+  // of the same source must not recognize it.
   const own = new Set(['label', 'importedFrom', ...TURN_STATISTICS]);
   const others = Object.fromEntries(Object.entries(settings).filter(([name]) => !own.has(name)));
   return store.create({ id, key, parentId: from, settings: { ...others, forkedFrom: { ...mark } } });

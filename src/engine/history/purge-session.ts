@@ -18,29 +18,32 @@ import { Workspaces } from '../agents/workspaces.ts';
 import { forkMark } from './fork-mark.ts';
 import { readHistory } from './read-history.ts';
 
-/** A place outside a purged session that has text of it. */
+/** A place outside a purged session that contains its text. */
 export type TextCopy =
   | {
       readonly kind: 'session';
       readonly sessionId: string;
-      /** How it is related: it began with this history, this one began with its, it got a result, or it got a task. */
+      /**
+       * How the other session is related: it began with this history, this one began with its history, it received a
+       * result, or it received a task.
+       */
       readonly relation: 'fork' | 'origin' | 'parent' | 'child';
       readonly title: string;
     }
-  /** A section of MEMORY.md; the heading is empty for what stands above the first one. */
+  /** A section of MEMORY.md; the heading is empty for text before the first one. */
   | { readonly kind: 'memory'; readonly file: string; readonly heading: string }
   /**
-   * A file in the workspace of its conversation, or one in quarantine that was set aside whole and has data of other
-   * sessions too, such as a damaged database.
+   * A file in the workspace of its conversation, or a file in quarantine that was set aside whole and contains data
+   * of other sessions too, such as a damaged database.
    */
   | { readonly kind: 'file'; readonly file: string };
 
 export interface PurgeSessionOptions extends Omit<PurgeOptions, 'removeFiles'> {
-  /** Also purge the sessions that have copies of its text, and remove the notes and files that do. */
+  /** Also purge the sessions with copies of its text, and remove such notes and files. */
   readonly withCopies?: boolean;
-  /** The folder with all data: workspaces, notes of agents and what was typed at a prompt are looked for there. */
+  /** The folder with all data, in which to search workspaces, notes of agents and the prompt history. */
   readonly home?: string | undefined;
-  /** Says where the workspaces are. In those outside of the home only notes are looked for. */
+  /** Locates the workspaces. In those outside the home, only notes are searched. */
   readonly agents?: AgentFolders;
 }
 
@@ -50,13 +53,13 @@ type AgentFolders = Readonly<
 
 export interface PurgeReport {
   readonly sessionId: string;
-  /** What still has text of it; empty after `withCopies`. */
+  /** Places that still contain its text; empty after `withCopies`. */
   readonly copies: readonly TextCopy[];
   /** The other sessions that `withCopies` purged. */
   readonly purgedToo: readonly string[];
 }
 
-/** In a home: what was typed at a prompt, one JSON string per line. */
+/** The prompt history of a home: one JSON string per line. */
 export const INPUT_HISTORY_FILE = 'repl-history';
 
 const PAGE = 200;
@@ -64,12 +67,12 @@ const PAGE = 200;
 const NEEDLE_CHARS = 200;
 const SHORTEST_NEEDLE = 12;
 const MAX_NEEDLES = 200;
-/** A file tool writes no larger file, because the call has to fit into one line of the transcript. */
+/** File tools write no larger file, because the call has to fit into one line of the transcript. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Removes the text of a session in the trash from the store and from what was typed at a prompt, and names every copy
- * of it in other sessions, in notes and in its workspace, or removes these too.
+ * Removes the text of a session in the trash from the store and from the prompt history. Lists every copy of it in
+ * other sessions, in notes and in its workspace, or removes these too.
  */
 export async function purgeSession(
   store: Store,
@@ -99,7 +102,7 @@ export async function purgeSession(
   return { sessionId: id, copies: setAside, purgedToo };
 }
 
-/** For a question before it happens. */
+/** The copies of its text, to show before the user confirms. */
 export async function copiesOf(
   store: Store,
   record: SessionRecord,
@@ -109,10 +112,10 @@ export async function copiesOf(
   return findCopies(store, record, await historyOf(store, record.id), places);
 }
 
-/** Where text of a session may be outside of the store. */
+/** Where text of a session may be outside the store. */
 interface Places {
   readonly memoryFiles: readonly string[];
-  /** The workspace of its conversation; undefined where it is a folder of the owner, outside of the home. */
+  /** The workspace of its conversation; `undefined` if it is a folder of the owner outside the home. */
   readonly workspace: string | undefined;
 }
 
@@ -143,7 +146,7 @@ async function findCopies(
     .slice(0, MAX_NEEDLES);
   const copies: TextCopy[] = [];
   const seen = new Set([record.id]);
-  // A copy of a copy is one too: forks of forks, forks of a parent.
+  // A copy of a copy counts too: forks of forks, forks of a parent.
   const queue = [record];
   for (const one of queue) {
     for (const other of await relatives(store, one)) {
@@ -166,7 +169,7 @@ async function findCopies(
   return copies;
 }
 
-/** The plain files of a workspace. Links are not followed: what they lead to is not part of it. */
+/** The plain files of a workspace. Links are not followed: their targets are not part of it. */
 async function filesIn(workspace: string | undefined): Promise<readonly string[]> {
   if (workspace === undefined) return [];
   const found = await readdir(workspace, { recursive: true, withFileTypes: true }).catch(emptyIfMissing);
@@ -175,7 +178,7 @@ async function filesIn(workspace: string | undefined): Promise<readonly string[]
   return files.filter((_, i) => (sizes[i] ?? 0) <= MAX_FILE_BYTES).sort();
 }
 
-/** A note of the session itself, or text of it that a tool wrote among the notes of its conversation. */
+/** Whether a section is a note of the session, or contains text of it that a tool wrote. */
 function isCopiedIn(
   { heading, text }: MemorySection,
   file: string,
@@ -192,7 +195,7 @@ function isCopiedIn(
 function linesOf(history: readonly Entry[]): ReadonlySet<string> {
   const lines = new Set<string>();
   const values: unknown[] = [...history];
-  // A stack of our own: tool calls can be nested deeper than functions can call each other.
+  // An explicit stack: tool calls can be nested deeper than the call stack allows.
   while (values.length > 0) {
     const value = values.pop();
     if (typeof value === 'string') for (const line of comparable(value)) lines.add(line);
@@ -210,7 +213,7 @@ function comparable(text: string): string[] {
   return lines.filter(({ length }) => length >= SHORTEST_NEEDLE);
 }
 
-/** The sessions it came from, and those that came from it: forks, threads, resets, subagents. */
+/** Related sessions in both directions: forks, threads, resets, subagents. */
 async function relatives(store: Store, { id, parentId, settings }: SessionRecord): Promise<SessionRecord[]> {
   const found: SessionRecord[] = [];
   for (const other of new Set([parentId, forkMark(settings)?.from])) {
@@ -245,7 +248,7 @@ async function holdsAny(store: Store, id: string, needles: readonly string[]): P
   });
 }
 
-/** What cannot be read any more is purged all the same; only its copies cannot be found. */
+/** An unreadable session is purged too; only its copies cannot be found. */
 async function historyOf(store: Store, id: string): Promise<readonly Entry[]> {
   return readHistory(store, id).catch((error: unknown) => {
     if (error instanceof RepriseError) return [];
@@ -257,7 +260,7 @@ function textsOf(history: readonly Entry[]): string[] {
   return history.flatMap((entry) => searchable(entry)?.text ?? []);
 }
 
-/** As it stands inside a line. */
+/** The text as it appears inside a JSON line. */
 const asJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 async function readOrEmpty(file: string): Promise<string> {

@@ -1,14 +1,14 @@
 import type { Store, StoredEntry } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 
-/** For surfaces: all of a session as one file, whatever its length. */
+/** For surfaces: a whole session as one file, of any length. */
 export { wholeParts } from '../../store/copy/whole-parts.ts';
 
 const PAGE = 1000;
-/** What is looked for from the end is mostly near it. */
+/** Page size of a backward search; the result is usually near the end. */
 const LOOK = 200;
 
-/** Every entry of a session, branches that were left included; the header is none. */
+/** Every entry of a session, including abandoned branches, without the header. */
 export async function readHistory(store: Pick<Store, 'read'>, sessionId: string): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (let from = 1; ; ) {
@@ -20,7 +20,7 @@ export async function readHistory(store: Pick<Store, 'read'>, sessionId: string)
   }
 }
 
-/** The lines of a session from its end, read as far as somebody looks. */
+/** Yields the lines of a session from its end; reads only as far as the caller iterates. */
 export async function* newestFirst(
   store: Pick<Store, 'read'>,
   sessionId: string,
@@ -36,7 +36,7 @@ export async function* newestFirst(
   }
 }
 
-/** What was read without the header. */
+/** The entries among read lines, without the header. */
 export function entriesIn(stored: readonly StoredEntry[]): Entry[] {
   return stored.flatMap(({ entry }) => (entry.type === 'session' ? [] : [entry as Entry]));
 }

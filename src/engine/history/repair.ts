@@ -9,18 +9,18 @@ export interface Repaired {
   readonly repaired: string;
   readonly from: string;
   readonly entries: number;
-  /** Byte offset; null: it is not known where. */
+  /** Byte offset of the damage; null if it is unknown. */
   readonly damagedAt: number | null;
 }
 
-/** A session that is not damaged is never repaired: the copy would take its key away from it. */
+/** Only a damaged session may be repaired: the copy takes over its key. */
 export async function isDamaged(store: Store, { id, corruptAt }: SessionRecord): Promise<boolean> {
   return corruptAt !== undefined || (await store.verify(id)).status === 'corrupt';
 }
 
 /**
- * Everything that still verifies goes on in a new session; the damaged one stays as it is. With an id of the caller's a
- * second try finds the first.
+ * Copies everything that still verifies into a new session; the damaged one stays unchanged. If the caller passes an
+ * id, a retry finds the result of the first attempt.
  */
 export async function repairSession(
   store: Store,
@@ -28,7 +28,7 @@ export async function repairSession(
   { id: named }: { readonly id?: string | undefined } = {},
 ): Promise<Repaired> {
   const { status, findings } = await store.verify(damaged.id);
-  // A copy of a session that goes on as it is would only take its key away from it: what was set aside stays aside.
+  // For a session that still works, a copy would only take its key; what was quarantined stays there.
   if (damaged.corruptAt === undefined && status !== 'corrupt')
     throw failure('INVALID_INPUT', 'session.noDamage', { sessionId: damaged.id });
   const { entries, corruptAt, header } = await readable(store, damaged.id);
@@ -52,7 +52,7 @@ export async function repairSession(
 
 const NOTED = 'repair';
 
-/** The first try may have known another place of the damage. */
+/** The first attempt may have recorded another offset of the damage. */
 function unlessNoted(error: unknown): void {
   if (!(error instanceof RepriseError) || error.code !== 'KEY_REUSED') throw error;
 }
@@ -61,7 +61,7 @@ export function repairedMessage({ repaired: id, ...rest }: Repaired): MessageOf<
   return message('session.repaired', { id, ...rest });
 }
 
-/** What can still be read; of a transcript that is gone, nothing. */
+/** What can still be read; empty if the transcript is gone. */
 async function readable(
   store: Store,
   id: string,

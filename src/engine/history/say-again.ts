@@ -17,13 +17,13 @@ import { readHistory } from './read-history.ts';
 import { branchMove, leafBefore, undoStep } from './undo.ts';
 
 export interface SayAgainOptions {
-  /** In other words; unset: the same. Images and notes stay. */
+  /** A new text; unset: the same text. Images and notes stay. */
   readonly text?: string | undefined;
-  /** Which message, by its entry; unset: the last one. It is said in its place: what followed stays as a branch. */
+  /** The entry of the message to replace; unset: the last message. The entries after it stay as a branch. */
   readonly before?: string | undefined;
-  /** Of the request that asks for it: a second try with it finds the first. */
+  /** Idempotency key of the request: a retry with it finds the result of the first attempt. */
   readonly idempotencyKey?: string | undefined;
-  /** Where it was asked for, if that was a channel: the answer is logged there. */
+  /** The channel of the request, if any: the answer is logged there. */
   readonly channel?: string | undefined;
 }
 
@@ -36,16 +36,16 @@ export interface SayAgainPlace {
 }
 
 /**
- * Takes the last message back, or goes before another one, and accepts it anew, on a branch of its own, in one transaction:
- * whatever dies meanwhile, both have happened or neither, and whoever asks again with the same key gets the message of the
- * first time (I-59). While other messages wait it is accepted behind them and goes there with its turn: they were said to
- * the branch that is left.
+ * Undoes the last message, or moves before an earlier one, and accepts it again on a new branch, in one transaction:
+ * after a crash, both have happened or neither, and a retry with the same key gets the message of the first attempt
+ * (I-59). While other messages wait, it is queued after them and moves to its branch point when its turn starts,
+ * because they were sent to the current branch.
  */
 export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): Promise<InboxReceipt> {
   const { store, lane, record, queue } = place;
   const { idempotencyKey = randomUUID(), channel = 'library', text, before } = options;
   const { id: sessionId, sessionKey } = record;
-  // As keys of messages are kept: one that was used for a message is not free for this.
+  // The lookup uses the same key as messages do, so a key that was used for a message cannot be used here.
   const key = { sessionKey, source: channel, idempotencyKey: `key:${idempotencyKey}` };
   const digest = createHash('sha256')
     .update(JSON.stringify(['again', sessionId, text ?? null, ...(before === undefined ? [] : [before])]))
@@ -57,18 +57,18 @@ export async function sayAgain(place: SayAgainPlace, options: SayAgainOptions): 
   const first = await known();
   if (first !== undefined) return first;
   const fresh = await lane.run(async ({ epoch }) => {
-    // Whoever had the session before may have done it.
+    // The previous holder of the session may have done it.
     const done = await known();
     if (done !== undefined) return done;
     const { input, stepBack, isHere } = await messageToSay(store, sessionId, before);
     const said = { ...input, ...(text !== undefined && { text }) };
     const message = { ...key, ...inboundOf(place, said, options), sessionId, digest };
     if (await isSpokenFor(store, sessionId)) {
-      // For a turn of its own: it must not join one on the branch it leaves.
+      // It needs its own turn: it must not join a turn on the branch that it leaves.
       const { body, ...later } = inboundOf({ ...place, queue: { ...queue, mode: 'queue' } }, said, options);
       return store.inbox.receive({ ...message, ...later, body: { ...body, place: placeOf(stepBack) } });
     }
-    // Nothing is to be taken back.
+    // Nothing has to be undone.
     if (isHere) return store.inbox.receive(message);
     await store.append(sessionId, [stepBack], { epoch, deliver: [message] });
     return undefined;
@@ -84,7 +84,7 @@ function inboundOf(
   const message = channel === undefined ? undefined : { ...input, channel };
   const body = { ...bodyOf(input), ...(message !== undefined && { from: originOf(message) }) };
   return {
-    // Nobody waits for a second sentence of whoever is at the keyboard.
+    // No debounce: the user waits for this answer and sends nothing more.
     body: withTicket(body, { mode, debounceMs: 0, at: now.getTime() }),
     queue: { cap, drop },
     ...(message !== undefined && { log: inboundLine(message, sessionKey, now) }),
@@ -94,11 +94,11 @@ function inboundOf(
 interface MessageToSay {
   readonly input: UserInput;
   readonly stepBack: NewEntry;
-  /** The conversation stands there already. */
+  /** Whether the conversation is already at that position. */
   readonly isHere: boolean;
 }
 
-/** What was said, and the entry that goes back before it. */
+/** The message to resend, and the entry that moves before it. */
 async function messageToSay(
   store: Store,
   sessionId: string,
@@ -114,21 +114,21 @@ async function messageToSay(
   const said = all.find(({ id }) => id === before);
   if (said === undefined || roleOf(said) !== 'user')
     throw failure('NOT_FOUND', 'entry.missing', { entry: before }, { details: { entry: before } });
-  // A note that stood before it still does.
+  // A note before the message stays in place.
   const { entry: stepBack, isHere } = branchMove(all, before, 'before');
   return { input: inputOf(await hydrated(said)), stepBack, isHere };
 }
 
 interface LastMessage {
   readonly said: Entry;
-  /** The note that came with it. */
+  /** The note that came with the message. */
   readonly own: Entry | undefined;
   readonly stepBack: NewEntry;
 }
 
 /**
- * What was said last, and the entry that takes it back: the message and the note that came with it, nothing else. What
- * stands before it, as results of children, was told once and stays (I-35).
+ * The last message, and the entry that undoes it: only the message and its note. Entries before it, such as results
+ * of children, were delivered once and stay (I-35).
  */
 function lastMessage(all: readonly Entry[]): LastMessage {
   const step = undoStep(all);

@@ -15,9 +15,9 @@ import { readHistory } from './read-history.ts';
 import { resetTo, type Step, wasReset } from './undo.ts';
 
 export interface UndoResult {
-  /** Null: there is nothing left to undo or redo. */
+  /** Null if there is nothing to undo or redo. */
   readonly undone: 'turn' | 'compaction' | 'reset' | null;
-  /** Of a reset: the session the key stands for now. */
+  /** After a reset: the session that the key points to now. */
   readonly sessionId?: string;
 }
 
@@ -33,8 +33,8 @@ export interface StepRequest extends Keyed {
 }
 
 /**
- * One step back, forth or aside, by one appended line. With the session in hand it is looked for first: of all who ask
- * with one key, in any processes, one steps (I-77).
+ * Undoes, redoes or switches branches with one appended line. The first attempt is looked up under the session's
+ * lease: of several calls with the same key, in any processes, only one takes the step (I-77).
  */
 export async function takeStep(
   { store, lane, sessionId }: StepPlace,
@@ -66,7 +66,10 @@ interface StepHistory {
   readonly key: string;
 }
 
-/** What the first try did, by the line it left: here, or where the session key went when a reset was taken back. */
+/**
+ * The result of the first attempt, found by the line it wrote: in this session, or in the one that got the key when a
+ * reset was undone.
+ */
 async function stepTaken(
   store: Store,
   { all, record, asked, key }: StepHistory,
@@ -78,14 +81,14 @@ async function stepTaken(
   }
   const other = asked === 'redo' ? resetTo(all) : wasReset(all) ? record.parentId : undefined;
   if (other === undefined) return undefined;
-  // It was given back behind the reset that took it.
+  // The key was given back after the reset that had moved it.
   const moved = await findRequested(store, other, key, isResetTo(record.id)).catch(noneIfUntold);
   if (moved === undefined) return undefined;
   assertAsked(asked, moved.entry as Entry);
   return { undone: 'reset', sessionId: other };
 }
 
-/** Of a session that is gone or cannot be read nothing can be told; that is no reason to refuse a step in this one. */
+/** A missing or unreadable other session has no answer; that is no reason to refuse a step in this one. */
 function noneIfUntold(error: unknown): undefined {
   if (!(error instanceof RepriseError)) throw error;
   const isUnreadable =
@@ -97,7 +100,10 @@ function isResetTo(sessionId: string): (entry: Entry) => boolean {
   return (entry) => customData(entry, 'reprise.reset')?.['next'] === sessionId;
 }
 
-/** Only by the session that has the key: otherwise it has moved on since, and this would undo something else. */
+/**
+ * Allowed only for the active session of the key: otherwise the key was moved since, and this would undo another
+ * change.
+ */
 async function moveKey(
   store: Store,
   { active, sessionKey }: SessionRecord,

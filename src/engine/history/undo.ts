@@ -8,13 +8,13 @@ import { customData, type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { buildTree, type EntryTree, pathEntries, ROOT } from '../../transcript/tree.ts';
 
-/** One step back or forth, as the entry that makes it. Nothing is removed: the step itself is history (P3). */
+/** A step as the entry that makes it. Nothing is removed: the step itself is part of the history (P3). */
 export interface EntryStep {
   readonly kind: 'turn' | 'compaction';
   readonly entry: NewEntry;
 }
 
-/** A reset is undone by giving the key back to the session before, and redone by giving it to the new one again. */
+/** Undoing a reset gives the key back to the previous session; redoing it gives the key to the new one again. */
 export interface ResetStep {
   readonly kind: 'reset';
   readonly sessionId: string;
@@ -23,8 +23,8 @@ export interface ResetStep {
 export type Step = EntryStep | ResetStep;
 
 /**
- * The last turn or the last compaction in force, whichever came later. Where there is neither it is the reset that made
- * the session; `parentId` is the session before.
+ * The step to undo: the last turn or the last active compaction, whichever came later. Without either, it is the
+ * reset that created the session; `parentId` is the previous session.
  */
 export function undoStep(all: readonly Entry[], parentId?: string): Step | undefined {
   const step = undoEntryStep(all);
@@ -32,7 +32,10 @@ export function undoStep(all: readonly Entry[], parentId?: string): Step | undef
   return { kind: 'reset', sessionId: parentId };
 }
 
-/** A session made by a reset knows why; one that was forked or made under the same name has nobody to go back to. */
+/**
+ * Whether a reset created this session. A fork, or a new session under the same key, has no previous session to
+ * return to.
+ */
 export function wasReset(all: readonly Entry[]): boolean {
   const first = all.find((entry) => activation(entry) !== undefined && activation(entry)?.['counter'] !== 0);
   return first !== undefined && typeof activation(first)?.['reason'] === 'string';
@@ -56,7 +59,7 @@ function undoEntryStep(all: readonly Entry[]): EntryStep | undefined {
   return { kind: 'turn', entry: leafBefore(all, path, lastTurn) };
 }
 
-/** Continues right before an entry of the path. */
+/** An entry that moves the leaf right before an entry of the path. */
 export function leafBefore(all: readonly Entry[], path: readonly Entry[], at: number): NewEntry {
   return leafMove(all, path[at]?.parentId ?? null, { undoes: path.at(-1)?.id });
 }
@@ -66,10 +69,10 @@ function leafMove(all: readonly Entry[], parentId: string | null, data: JsonObje
   return { type: 'custom', customType: 'reprise.leaf', parentId, data: { ...data, tokenEstimate } };
 }
 
-/** Where to go on: behind an entry, before it, or where the branch it begins was left last. */
+/** Where to continue: after an entry, before it, or at the end of the branch that it begins. */
 export type BranchPlace = 'behind' | 'before' | 'end';
 
-/** To another place of the tree; undefined: the conversation stands there already. */
+/** A move to another point of the tree. @returns `undefined` if the conversation is already there. */
 export function branchStep(
   all: readonly Entry[],
   entryId: string,
@@ -79,7 +82,7 @@ export function branchStep(
   return isHere ? undefined : { kind: 'turn', entry };
 }
 
-/** The entry that goes to a place of the tree, also where the conversation stands there now and may not later. */
+/** The entry that moves to a point of the tree, even if the conversation is there now. */
 export function branchMove(
   all: readonly Entry[],
   entryId: string,
@@ -98,7 +101,7 @@ export function branchMove(
   return { entry, isHere: to === tree.leaf };
 }
 
-/** Where the conversation stood when it was last on the branch that begins at a position. */
+/** The last leaf of the conversation on the branch that begins at a position. */
 function lastStoodBelow({ entries, parents }: EntryTree, top: number): number {
   const below = new Uint8Array(entries.length);
   below[top] = 1;
@@ -107,7 +110,7 @@ function lastStoodBelow({ entries, parents }: EntryTree, top: number): number {
     const parent = parents[i] ?? ROOT;
     if (parent < 0 || below[parent] !== 1) continue;
     const entry = entries[i];
-    // A side entry stands beside the conversation: the leaf is what it hangs on.
+    // A side entry is not part of the conversation: the leaf is its parent.
     if (entry !== undefined && isSideEntry(entry)) last = parent;
     else {
       below[i] = 1;
@@ -117,7 +120,7 @@ function lastStoodBelow({ entries, parents }: EntryTree, top: number): number {
   return last;
 }
 
-/** Takes back the last step that was not taken back yet, as long as nothing was said since. */
+/** Redoes the last undone step, as long as no message was added since. */
 export function redoStep(all: readonly Entry[]): Step | undefined {
   const redone = new Set<string>();
   let isLastActivation = true;
@@ -126,7 +129,7 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
     const activated = activation(entry);
     const moved = customData(entry, 'reprise.leaf');
     if (activated !== undefined) {
-      // One that was redone stands where it stood, also towards a reset of its own.
+      // A step that was redone stays in force, also towards a reset.
       if (activated['reason'] === 'redo') continue;
       const next = isLastActivation && activated['reason'] === 'undo' ? resetTo(all.slice(0, i)) : undefined;
       if (next !== undefined) return { kind: 'reset', sessionId: next };
@@ -147,14 +150,14 @@ export function redoStep(all: readonly Entry[]): Step | undefined {
   return undefined;
 }
 
-/** The session that took the place of this one last. */
+/** The session that last replaced this one. */
 export function resetTo(all: readonly Entry[]): string | undefined {
   const resets = all.map((entry) => customData(entry, 'reprise.reset'));
   const next = resets.findLast((data) => data !== undefined)?.['next'];
   return typeof next === 'string' ? next : undefined;
 }
 
-/** A note that came with a message belongs to the same turn: undoing takes both. */
+/** A note that came with a message belongs to the same turn: undoing removes both. */
 function startsTurnHere(path: readonly Entry[]): (entry: Entry, at: number) => boolean {
   return (entry, at) => {
     const before = path[at - 1];

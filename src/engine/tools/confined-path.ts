@@ -18,23 +18,23 @@ interface OpenFolder {
   readonly names: readonly string[];
 }
 
-/** What a path means: nothing may be created, or missing folders on the way are. */
+/** Whether the last name, or missing folders on the way, may be created. */
 interface Walk {
   readonly createFolders?: boolean;
 }
 
 /**
  * A path in a workspace, opened one name at a time without following links. Links that stay inside are resolved by
- * their text, so a folder that another process swaps for a link at any moment leads nowhere outside (I-30).
+ * their text, so even a folder that another process replaces with a link at any moment leads nowhere outside (I-30).
  *
- * Where there is no `/proc/self/fd`, names are joined to paths, and `check` compares the identity of every folder on the
- * way and of the file after opening and before use. There a process that swaps a folder at the right moments can still
- * make a tool create an empty file or folder outside.
+ * Without `/proc/self/fd`, names are joined to paths, and `check` compares the identity of every folder on the way
+ * and of the file, after opening and before use. There a process that replaces a folder at the right moments can
+ * still make a tool create an empty file or folder outside.
  */
 export class ConfinedPath implements AsyncDisposable {
   readonly #root: string;
   readonly #folders: [OpenFolder, ...OpenFolder[]];
-  /** Folders that were left by `..` in a link. */
+  /** Folders that a `..` in a link has left. */
   readonly #left: OpenFolder[] = [];
   /** The last name, which may not exist. Undefined: the path is the workspace or another folder reached by a link. */
   #name: string | undefined;
@@ -44,7 +44,7 @@ export class ConfinedPath implements AsyncDisposable {
     this.#folders = [{ handle, names: [] }];
   }
 
-  /** @param path Relative to the workspace, or absolute inside it. The workspace is created if it does not exist. */
+  /** @param path relative to the workspace, or absolute inside it. The workspace is created if it does not exist. */
   static async open(workspace: string, path: string, walk: Walk = {}): Promise<ConfinedPath> {
     if (path.includes('\0')) throw badPath('INVALID_INPUT', path, 'hasNul');
     await mkdir(workspace, { recursive: true, mode: 0o700 });
@@ -125,7 +125,7 @@ export class ConfinedPath implements AsyncDisposable {
     }
   }
 
-  /** @returns the names that are left to walk; undefined if the link leads out of the workspace. */
+  /** @returns the names left to walk; `undefined` if the link leads out of the workspace. */
   async #resolveLink(name: string, others: readonly string[]): Promise<string[] | undefined> {
     const target = await readlink(this.at(name));
     await this.check();
@@ -141,7 +141,7 @@ export class ConfinedPath implements AsyncDisposable {
     await this.check();
   }
 
-  /** Opens the folder that the path names, which is then what `at` starts from. */
+  /** Opens the folder that the path names; `at` then starts from it. */
   async enter(): Promise<void> {
     if (this.#name === undefined) return;
     await this.#enter(this.#name);

@@ -97,7 +97,7 @@ function listDirectory(workspace: string): Tool {
   };
 }
 
-/** The offset of a text that must occur once; two that overlap are two. */
+/** The offset of a text that must occur exactly once; overlapping occurrences count separately. */
 function onlyOccurrence(old: string, text: string, path: string): number {
   const at = old === '' ? -1 : text.indexOf(old);
   if (at === -1) throw failure('INVALID_INPUT', 'workspace.noText', { path });
@@ -107,11 +107,13 @@ function onlyOccurrence(old: string, text: string, path: string): number {
 
 const busy = new Map<string, Promise<void>>();
 
-/** Calls of one round run side by side: two edits of one file must not start from the same text. */
+/**
+ * Serializes edits: calls of one round run in parallel, and two edits of one file must not start from the same text.
+ */
 async function inTurn(path: string, work: () => Promise<void>): Promise<void> {
   const before = busy.get(path);
   const mine = (async () => {
-    await before?.catch(() => undefined); // told to whoever asked for it
+    await before?.catch(() => undefined); // reported to the call that it belongs to
     await work();
   })();
   busy.set(path, mine);
@@ -148,7 +150,10 @@ async function readText(target: ConfinedPath): Promise<string> {
   }
 }
 
-/** Written beside and renamed, so that a crash leaves the old file or the new one; a file keeps its mode. */
+/**
+ * Writes a temporary file and renames it, so that after a crash the old or the new file exists; keeps the file's
+ * mode.
+ */
 async function replaceText(target: ConfinedPath, text: string): Promise<void> {
   const found = await lstat(target.at()).catch(() => undefined); // most often: not there yet
   if (found?.isFile() === false) throw badPath('INVALID_INPUT', target.relativePath, 'notFile');
@@ -169,7 +174,7 @@ async function replaceText(target: ConfinedPath, text: string): Promise<void> {
   }
 }
 
-/** Adds to the end of a file, which is created if it does not exist. */
+/** Appends to a file, which is created if it does not exist. */
 export async function appendText(workspace: string, path: string, text: string): Promise<void> {
   await using target = await ConfinedPath.open(workspace, path, { createFolders: true });
   const file = await open(target.at(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
@@ -192,7 +197,7 @@ const PROBLEMS: Readonly<Record<string, [code: ErrorCode, problem: PathProblem]>
   ENAMETOOLONG: ['INVALID_INPUT', 'nameTooLong'],
 };
 
-/** Errors of the system would show the model paths outside of the workspace. */
+/** Translates errors of the operating system into our words, without real paths. */
 function withoutSystemErrors(tool: Tool): Tool {
   return {
     ...tool,

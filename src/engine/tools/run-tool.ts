@@ -12,7 +12,7 @@ export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** Set where the model's arguments were no JSON object: such a call is answered, not run. */
+  /** Set if the model's arguments were not a JSON object: such a call is answered, not run. */
   readonly rawArguments?: string;
 }
 
@@ -28,7 +28,10 @@ const DEFAULT_TIMEOUT_MS = 120_000;
 const DEFAULT_OUTPUT_CHARS = 200_000;
 const MAX_RAW_SHOWN = 500;
 
-/** Answers a call whatever the tool does: throws, hangs, returns too much, or something JSON cannot say. */
+/**
+ * Answers a call whatever the tool does: throws, hangs, returns too much, or returns a value that JSON cannot
+ * represent.
+ */
 export async function runTool(
   call: ToolCall,
   tool: Tool | undefined,
@@ -65,7 +68,7 @@ export async function runTool(
   }
 }
 
-/** A tool that ignores its signal is left behind: it may go on, but nobody waits for it. */
+/** Stops waiting for a tool that ignores its signal; the tool may continue, but its result is ignored. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {
@@ -77,7 +80,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', onAbort);
-    work.catch(() => undefined); // its failure has been told, or came after anybody cared
+    work.catch(() => undefined); // its failure was already reported, or is no longer needed
   }
 }
 

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../transcript/json.ts';
 import type { SessionReach } from '../agents/session-reach.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Who calls a session tool, and whom it may touch. */
+/** The caller of a session tool, and the sessions it may access. */
 export interface SessionCall {
   readonly caller: SessionRecord;
   readonly reach: SessionReach;

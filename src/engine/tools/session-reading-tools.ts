@@ -13,11 +13,11 @@ const LIMIT = { type: 'number', description: 'At most so many; by default 20.' }
 const MAX_LIMIT = 200;
 const MAX_TEXT_CHARS = 4000;
 const PAGE = 200;
-/** Entries one call looks at: a long history is not read to its beginning for one answer. */
+/** Maximum number of entries that one call reads, so that a long history is not read to its start for one answer. */
 const MAX_ENTRIES = 5000;
 const AROUND = 80;
 
-/** Running these twice does no harm: a turn that crashed after one is resumed. */
+/** Running these tools twice is harmless: a turn that crashed after one is resumed. */
 export function createReadingTools(store: Store, calling: ReadCall): Tool[] {
   return [listTool(store, calling), historyTool(store, calling), searchTool(store, calling)];
 }
@@ -100,7 +100,7 @@ function searchTool(store: Store, calling: ReadCall): Tool {
   };
 }
 
-/** Session by session: a search over all and a filter would tell of others by what it leaves out. */
+/** Searches session by session: a filtered search over all sessions would reveal others by what it omits. */
 async function scan(store: Store, reach: SessionReach, query: string, max: number): Promise<JsonObject[]> {
   const hits: JsonObject[] = [];
   const wanted = query.toLowerCase();

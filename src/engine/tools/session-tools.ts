@@ -17,17 +17,17 @@ export interface SessionToolsOptions {
   readonly context: EngineContext;
   readonly subagents: Subagents;
   readonly reachOf: (record: SessionRecord) => SessionReachName;
-  /** Runs a session here if this process runs it at all. */
+  /** Runs a session in this process, if this process runs it at all. */
   readonly wake: (sessionId: string) => void;
-  /** Runs it here in any case: a child of a session of this process. */
+  /** Always runs it in this process: a child of a session of this process. */
   readonly run: (sessionId: string) => void;
 }
 
 const MAX_WAIT_SECONDS = 3600;
-/** The wait itself ends before the tool would be called hung. */
+/** The wait itself ends before the tool would count as hung. */
 const SEND_TIMEOUT_MS = (MAX_WAIT_SECONDS + 600) * 1000;
 
-/** Tools a model has for sessions: its own, its children's, and more where that is configured. */
+/** The session tools of a model: for its own session, its children's, and more if configured. */
 export function createSessionTools(options: SessionToolsOptions): Tool[] {
   const { store } = options.context;
   const calling: ReadCall = async ({ sessionId }) => {
@@ -88,7 +88,7 @@ function sendTool(options: SessionToolsOptions, calling: ReadCall): Tool {
       const receipt = await post(options, { caller, target, message, until: waitMs > 0 ? until : undefined });
       const { inboxId, sessionKey } = receipt;
       if (waitMs === 0) return { status: 'accepted', sessionKey };
-      // Two who ask at once have both seen nobody wait: now both messages are there.
+      // Two concurrent calls may both have seen no waiting caller; now both messages are stored.
       await assertMayWait(context, caller, target).catch(async (error: unknown) => {
         await context.store.inbox.settle(inboxId, 'cancelled', { reason: 'circle' });
         throw error;
@@ -106,7 +106,7 @@ interface Post {
   readonly caller: SessionRecord;
   readonly target: SessionRecord;
   readonly message: unknown;
-  /** Set: somebody waits for its end until then. */
+  /** Set if a caller waits for the end of the message until then. */
   readonly until: number | undefined;
 }
 
@@ -118,7 +118,7 @@ async function post(
   if (typeof message !== 'string') throw wrongValue('message', message, [{ is: 'text' }]);
   const { mode, cap, drop } = engine.queueFor(target);
   const said = bodyOf(message);
-  // Said by a program, and the other side can tell.
+  // Mark the text as sent by a program, so that the other session can see it.
   const text = `[Message of the session ${caller.sessionKey}]\n${message}`;
   const body = { ...said, text, ...(until !== undefined && waitMark(caller, until)) };
   const receipt = await store.inbox.receive({
@@ -126,7 +126,7 @@ async function post(
     sessionId: target.id,
     source: 'sessions_send',
     queue: { cap, drop },
-    // One that is waited for has a turn of its own: joined to another, nobody could see who waits for it.
+    // A message with a waiting caller gets its own turn: if it joined another one, the wait would not be visible.
     body: withTicket(body, {
       mode: until === undefined ? mode : 'queue',
       debounceMs: 0,

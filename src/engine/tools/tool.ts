@@ -1,13 +1,13 @@
 import type { ImageBlock, TextBlock } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 
-/** Something a model can ask for. What it throws becomes an error result; the turn goes on. */
+/** A tool that a model can call. An exception becomes an error result, and the turn continues. */
 export interface Tool {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of the input; an object at its top. */
+  /** JSON Schema of the input; the top level is an object. */
   readonly inputSchema: JsonObject;
-  /** True: running it twice does no harm, so a turn that crashed may be resumed after it. */
+  /** True if running it twice is harmless, so that a turn that crashed may be resumed after it. */
   readonly safe?: boolean;
   readonly timeoutMs?: number;
   readonly maxOutputChars?: number;
@@ -19,11 +19,11 @@ export interface ToolContext {
   readonly sessionKey: string;
   readonly agentId: string;
   readonly toolCallId: string;
-  /** Aborts on timeout, when the turn is stopped, and when the session is lost to another runner. */
+  /** Aborts on timeout, when the turn is stopped, and when another runner takes the session. */
   readonly signal: AbortSignal;
-  /** Waits for another session: meanwhile others may run, and the turn does not count as stuck. */
+  /** Waits for another session: meanwhile other turns may run, and this turn does not count as stuck. */
   readonly aside: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** Text, blocks, or anything JSON can say. */
+/** Text, blocks, or any JSON object. */
 export type ToolOutput = string | { readonly content: readonly (TextBlock | ImageBlock)[] } | JsonObject;

@@ -5,20 +5,20 @@ import { canonicalMessages, toolCall } from '../../transcript/dialects/blocks.ts
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 
-/** A message as the Anthropic or the OpenAI API takes it; whatever else it has is the caller's. */
+/** A message in the format of the Anthropic or the OpenAI API; its other fields belong to the caller. */
 export interface ApiMessage {
   readonly role: string;
 }
 
-/** Standing orders rather than conversation: never summarised. */
+/** Whether the message is an instruction, not conversation. Instructions are never summarized. */
 export function isInstruction({ role }: ApiMessage): boolean {
   return role === 'system' || role === 'developer';
 }
 
-/** Messages as entries, to be cut and retold by the same rules as a stored history. */
+/** Messages as entries, so that the rules for stored histories can cut and summarize them. */
 export interface ReadMessages {
   readonly entries: readonly Entry[];
-  /** Where in `entries` each message begins; an instruction has no entry. */
+  /** The index in `entries` at which each message begins; an instruction has no entry. */
   readonly begins: readonly number[];
 }
 
@@ -49,8 +49,8 @@ function fromOpenAi(message: JsonObject): JsonObject {
 }
 
 /**
- * The same messages with their largest tool results shortened, or undefined where none is large. Messages that do
- * not change are the caller's own objects; those that do are copies.
+ * Shortens the largest tool results of the messages. @returns `undefined` if none is large. Unchanged messages are
+ * the caller's own objects; changed ones are copies.
  */
 export function shortenToolResults<M extends ApiMessage>(
   messages: readonly M[],
@@ -79,7 +79,7 @@ export function carriesResults(message: ApiMessage): boolean {
   return resultsOf(message).length > 0;
 }
 
-/** `block` is the place of the result in the content; -1: the message itself is the result. */
+/** `block` is the index of the result in the content; -1: the message itself is the result. */
 function resultsOf(message: ApiMessage): { block: number; content: unknown }[] {
   const { role, content } = message as unknown as JsonObject;
   if (role === 'tool') return [{ block: -1, content }];
@@ -103,7 +103,7 @@ function shorten<M extends ApiMessage>(message: M, at: number, maxTokens: number
   };
 }
 
-/** All texts become one, where the first stood; images stay. */
+/** Joins all texts at the position of the first one; images stay. */
 function shortenContent(content: unknown, maxTokens: number): unknown {
   const text = truncateToolText(contentText(content), { maxTokens });
   if (!Array.isArray(content)) return text;

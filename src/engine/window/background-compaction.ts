@@ -10,7 +10,10 @@ import { commitCompaction, type PreparedCompaction, prepareCompaction } from './
 import { compactionLimits } from './guard.ts';
 import { standingOf } from './standing.ts';
 
-/** What a turn finds and what a look behind it finds differ by less than this: one is estimated before, one reported. */
+/**
+ * The size after a turn and the size measured here differ by less than this factor: one is estimated, the other
+ * reported.
+ */
 const WORTH_A_LOOK = 0.7;
 
 /** What the requests of a turn were made from. */
@@ -20,8 +23,8 @@ export interface TurnBasis {
 }
 
 /**
- * Summarises on a fixed snapshot while the conversation goes on. The result is appended between two calls of the
- * model, or at once when nobody speaks; what landed meanwhile stays, because only the covered part is replaced.
+ * Summarizes a fixed snapshot while the conversation continues. The result is appended between two model calls, or at
+ * once when no turn runs. Messages that arrived meanwhile stay, because only the covered part is replaced.
  */
 export class BackgroundCompaction {
   readonly #context: EngineContext;
@@ -38,14 +41,16 @@ export class BackgroundCompaction {
     return this.#work !== undefined;
   }
 
-  /** After a turn that left about so many tokens: starts when the context is nearly full and nothing is under way. */
+  /**
+   * Call it after a turn that left about this many tokens: starts when the context is nearly full and no other
+   * summary is being prepared.
+   */
   consider(tokens: number, basis?: TurnBasis): void {
     const { backgroundAt } = this.#context.options;
     if (backgroundAt === undefined || this.#work !== undefined || this.#ready !== undefined) return;
     this.#work = this.#prepare(backgroundAt, tokens, basis)
       .catch((error: unknown) => {
-        // Nobody asked for it and nothing depends on it, least of all the end of this engine: the guard compacts when
-        // it must.
+        // Ignored: no caller waits for it and nothing depends on it. The guard compacts when it must.
         if (!(error instanceof RepriseError) && !this.#context.closing.signal.aborted) throw error;
       })
       .finally(() => {
@@ -53,12 +58,12 @@ export class BackgroundCompaction {
       });
   }
 
-  /** Resolves when nothing is being prepared. */
+  /** Resolves when no summary is being prepared. */
   async idle(): Promise<void> {
     await this.#work;
   }
 
-  /** At a boundary of a turn, or when nobody speaks. */
+  /** Call it between two steps of a turn, or when no turn runs. */
   async commit(lease: Lease, emit: (event: GuardEvent) => void): Promise<void> {
     const ready = this.#ready;
     this.#ready = undefined;
@@ -85,10 +90,10 @@ export class BackgroundCompaction {
     const isDue = view.counted > trigger;
     if (!isDue && view.tokens < budget * at) return;
     const summarise = breaker.summariser(frame.model, options.summaryTimeoutMs);
-    // A digest costs nothing, so there is no reason to make one before it is needed.
+    // A digest needs no model and takes no time, so there is no reason to make one early.
     if (summarise === undefined) return;
     const limits = compactionLimits(view, window, frame);
-    // Nobody waits for it, so it never takes a place that a message waits for.
+    // No caller waits for it, so it never takes a lane slot that a message waits for.
     using _slot = await options.lanes.enter('background', signal);
     const standing = await standingOf(store, sessionId);
     const asked = { reason: 'background', ...limits, summarise, standing, signal };

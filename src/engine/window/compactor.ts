@@ -27,9 +27,9 @@ import { type ContextView, makeView, type RequestFrame, viewContext } from '../t
 import type { TurnStore } from '../turn/turn-store.ts';
 import { compactionCount } from './memory-flush.ts';
 
-/** How a compaction is measured out. All but the window is in estimated tokens. */
+/** The sizes for a compaction. All but the window are in estimated tokens. */
 export interface CompactionMeasures {
-  /** False: nothing is ever summarised in this session. */
+  /** False: nothing is ever summarized in this session. */
   readonly enabled: boolean;
   readonly cut: CutStrategy;
   readonly maxKeptTokens: number;
@@ -39,14 +39,16 @@ export interface CompactionMeasures {
 }
 
 export interface CompactOptions extends CompactionMeasures {
-  /** Why, for people: over budget, overflow, asked for. */
+  /** The reason for people: over budget, overflow, requested. */
   readonly reason: string;
   readonly focus?: string;
   /** Unset: a digest, without a model. */
   readonly summarise?: Summarise | undefined;
   readonly standing?: readonly string[];
   readonly signal?: AbortSignal;
-  /** Covers exactly what the cut says, as a preview promised, although a stored summary of other entries would do. */
+  /**
+   * Covers exactly what the cut selects, as a preview showed it, even if a stored summary of other entries exists.
+   */
   readonly isExact?: boolean;
 }
 
@@ -64,7 +66,7 @@ export interface PreparedCompaction {
   readonly draft: CompactionDraft;
   readonly snapshotLeaf: string;
   readonly pins: readonly Pin[];
-  /** The same summary with other pins; no model is asked. */
+  /** The same summary with other pins; no model is called. */
   readonly redraft: (pins: readonly Pin[]) => Promise<CompactionDraft | undefined>;
 }
 
@@ -86,8 +88,8 @@ export function planFor(
 }
 
 /**
- * Everything but the write, so that it can run beside a conversation that continues. What the model answers is stored
- * in a note first: after a crash before the write it is not asked the same again.
+ * Does everything except the write, so that it can run while the conversation continues. The model's answer is first
+ * stored in a note: after a crash before the write, the model is not called again.
  */
 export async function prepareCompaction(
   view: ContextView,
@@ -126,12 +128,12 @@ export const SUMMARY_NOTES = 'summary-1';
 
 interface StoredSummary {
   readonly summary: Summary;
-  /** Of everything the summary depends on. An entry that was edited, undone or compacted since changes it. */
+  /** Hash of everything that the summary depends on. It changes if an entry was edited, undone or compacted since. */
   readonly inputHash: string;
   readonly firstKeptEntryId: string;
 }
 
-/** @returns the plan that the stored summary was made for, if the summary still holds and enough would be covered. */
+/** @returns the plan of the stored summary, if the summary is still valid and would cover enough. */
 function planOfStored(
   view: ContextView,
   options: CompactOptions,
@@ -148,7 +150,7 @@ function hashInput(plan: CompactionPlan, { selection }: ContextView, focus = '')
   return createHash('sha256').update(input).digest('hex');
 }
 
-/** @param stored undefined removes the note: a summary that was used once is not used again after an undo. */
+/** @param stored `undefined` removes the note: a summary that was used is not used again after an undo. */
 async function noteSummary(
   { store, sessionId }: Pick<CompactionPlace, 'store' | 'sessionId'>,
   stored?: StoredSummary,
@@ -157,7 +159,7 @@ async function noteSummary(
     const { lastSeq: seq } = await store.get(sessionId);
     await store.notes.put(SUMMARY_NOTES, [{ id: sessionId, seq, value: { ...stored } }]);
   } catch (error) {
-    // The compaction itself still works; only a crash before it is written would cost another request.
+    // The compaction still works. Only a crash before it is written would cost another model call.
     if (!(error instanceof RepriseError)) throw error;
   }
 }
@@ -173,14 +175,15 @@ export interface CompactionPlace {
   readonly store: TurnStore;
   readonly sessionId: string;
   readonly lease: Lease;
-  /** Of the append, where somebody may ask for this compaction again. */
+  /** Idempotency key of the append, if the caller may repeat this compaction. */
   readonly key?: string | undefined;
 }
 
 /**
  * Appends one entry at the current leaf.
  *
- * @returns undefined if what it covers was compacted, edited or left meanwhile. Then the summary is discarded.
+ * @returns `undefined` if the covered entries were compacted, edited or left meanwhile. Then the summary is
+ * discarded.
  */
 export async function commitCompaction(
   { store, sessionId, lease, key }: CompactionPlace,
@@ -214,7 +217,7 @@ export async function commitCompaction(
   };
 }
 
-/** The whole context as `/context` counts it, before and after a compaction. */
+/** The size of the whole context as `/context` counts it, before and after a compaction. */
 function contextSizes(
   current: ContextView,
   fields: JsonObject,
@@ -224,12 +227,13 @@ function contextSizes(
   const entry: Entry = { type: 'compaction', ...fields, ...place };
   const { counted: tokensAfter } = makeView([...current.entries, entry], frame);
   if (tokensAfter < current.counted) return { tokensBefore: current.counted, tokensAfter };
-  // One was reported by the provider and the other is an estimate with a margin. Two estimates can be compared.
+  // One number was reported by the provider, the other is an estimate with a margin. Only two estimates can be
+  // compared.
   const estimated = estimatedContext(current.estimated, frame.calibration);
   return { tokensBefore: Math.max(current.counted, estimated), tokensAfter };
 }
 
-/** What a request was told of the compaction it asked for, by the entry that one left. */
+/** The result of a compaction for a repeated request, read from its entry. */
 export function compactedBefore({ seq, entry }: StoredEntry): Extract<GuardEvent, { type: 'compaction' }> {
   assertAsked('compact', entry as Entry);
   const { details, tokensBefore, tokensAfter } = entry as Entry;

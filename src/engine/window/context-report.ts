@@ -5,17 +5,17 @@ import type { NewestContext } from '../turn/newest-context.ts';
 import { fitSplit, type TokenSplit } from '../turn/turn-context.ts';
 
 export interface ContextReport {
-  /** As the session's profile counts them. The parts of `split` add up to it. */
+  /** Counted by the estimator of the session's profile. The parts of `split` add up to it. */
   readonly tokens: number;
   readonly window: ContextWindowGuard;
   readonly budget: number;
   readonly reserve: number;
   readonly split: TokenSplit;
   readonly messages: number;
-  /** Only so many turns are sent, and so many stored messages are not. */
+  /** Set if only this many turns are sent; the other field counts the stored messages that are not. */
   readonly historyTurns?: number;
   readonly unsentMessages?: number;
-  /** The newest part alone is more than the window holds: so much of it was counted. */
+  /** The newest part alone exceeds the window; only part of it was counted. */
   readonly isPart?: true;
 }
 

@@ -18,23 +18,23 @@ import {
 import { findMessageCut } from './message-cut.ts';
 
 export interface GuardModelCallOptions<M extends ApiMessage, R> {
-  /** The caller's own history, in the shape of the Anthropic or the OpenAI API. */
+  /** The caller's history, in the format of the Anthropic or the OpenAI API. */
   readonly messages: M[];
   /** The caller's own client. Called at most three times. */
   readonly call: (messages: M[]) => Promise<R> | R;
-  /** Asks a model for the summary. Unset, or where it fails: a digest, made without a model. */
+  /** Asks a model for the summary. If unset or if it fails, a digest is made without a model. */
   readonly summarise?: Summarise;
   readonly maxSummaryTokens?: number;
-  /** What the model takes, for clients whose errors do not say; it bounds what `summarise` is given. */
+  /** The model's window, for clients whose errors do not contain it; it limits the input of `summarise`. */
   readonly contextTokens?: number;
-  /** Told before each further call. */
+  /** Called before each further call. */
   readonly onStep?: (step: GuardStep) => void;
   readonly signal?: AbortSignal;
 }
 
 export interface GuardStep {
   readonly step: 'truncated' | 'compacted';
-  /** By estimate. */
+  /** Estimated. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
@@ -46,10 +46,10 @@ const HEADING = String(CARRIED).replace('{summary}', '');
 const ASK_HEADING = '\n\n[The request being worked on]\n';
 
 /**
- * One model call of somebody's own loop that a full context window does not end: call; on overflow shorten large
- * tool results and call again; on overflow again put a summary in the place of the oldest messages and call once
- * more. A call that then succeeds leaves in `messages`, the same array, what was sent. Any other failure, and the
- * last overflow, is thrown as it came, and `messages` is as it was.
+ * Makes one model call of a custom loop that survives a full context window: calls; on overflow shortens large tool
+ * results and calls again; on another overflow replaces the oldest messages with a summary and calls once more. If
+ * such a call succeeds, `messages` (the same array) contains what was sent. Any other failure, and the last overflow,
+ * is thrown unchanged, and `messages` is unchanged.
  */
 export async function guardModelCall<M extends ApiMessage, R>(
   options: GuardModelCallOptions<M, R>,
@@ -72,13 +72,16 @@ export async function guardModelCall<M extends ApiMessage, R>(
   }
 }
 
-/** In place: the caller's loop holds this very array. One by one, because arguments of a call are limited. */
+/**
+ * Replaces in place, because the caller's loop holds this array. One by one, because the number of arguments is
+ * limited.
+ */
 function replace<M>(messages: M[], by: readonly M[]): void {
   messages.length = 0;
   for (const message of by) messages.push(message);
 }
 
-/** The next step that gains something; a step that does not is no reason to call again. */
+/** The next step that makes the request smaller; a step without effect is no reason to call again. */
 async function makeSmaller<M extends ApiMessage, R>(
   messages: readonly M[],
   ladder: GuardStep['step'][],
@@ -100,7 +103,7 @@ async function makeSmaller<M extends ApiMessage, R>(
   return undefined;
 }
 
-/** A request that was refused is taken to be a third too large at least: there are few tries. */
+/** A refused request is assumed to be at least a third too large, because there are few attempts. */
 function excessOf(tokens: number, { limit, actual }: OverflowNumbers): number {
   const share = limit === undefined || actual === undefined || actual <= limit ? 0 : 1 - limit / actual;
   return Math.ceil(tokens * Math.max(share, 1 / 3));
@@ -147,26 +150,26 @@ async function compactMessages<M extends ApiMessage, R>(
     },
   );
   if (draft === undefined) return undefined;
-  // Inside a turn the next to speak is the assistant, so nothing is said for it, and what it works on stays.
+  // Inside a turn the assistant speaks next, so no user text is added, and the current request stays.
   const ask = splitsTurn ? openAsk(covered, carried.ask) : '';
   const kept = ask === '' ? '' : ASK_HEADING + truncateToolText(ask, { maxTokens: asked });
   const lines = [
     { role: 'user', content: HEADING + draft.summary + kept },
     ...(splitsTurn ? [] : [{ role: 'assistant', content: UNDERSTOOD }]),
   ];
-  // Both APIs take these two fields, so they are messages of the caller's type, whichever that is.
+  // Both APIs accept these two fields, so the lines are messages of the caller's type.
   return [...gone.filter(isInstruction), ...(lines as unknown as M[]), ...messages.slice(cut)];
 }
 
 interface Carried {
   readonly summary: string;
-  /** What was being worked on when it was made. */
+  /** The request that was being worked on when the summary was made. */
   readonly ask: string;
-  /** Where what came after it begins. */
+  /** The index at which the messages after it begin. */
   readonly end: number;
 }
 
-/** The summary an earlier overflow left: it is carried on as what it is, not retold as a message. */
+/** The summary of an earlier overflow: it is carried over as a summary, not summarized as a message. */
 function carriedSummary(messages: readonly ApiMessage[]): Carried {
   const at = messages.findIndex((message) => !isInstruction(message));
   const text = textOf(messages[at]);
@@ -176,7 +179,7 @@ function carriedSummary(messages: readonly ApiMessage[]): Carried {
   return { summary, ask: ask.join(ASK_HEADING), end };
 }
 
-/** What the last turn is about: the message that began it, and what was said while its tools ran. */
+/** The topic of the last turn: the message that began it, and the user messages during its tool calls. */
 function openAsk(covered: readonly ApiMessage[], before: string): string {
   const start = covered.findLastIndex((message) => message.role === 'user' && !carriesResults(message));
   const said = covered

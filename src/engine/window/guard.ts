@@ -29,28 +29,28 @@ export interface GuardOptions {
   readonly sessionId: string;
   readonly lease: Lease;
   readonly emit: (event: GuardEvent) => void;
-  /** What the model takes, as far as it is known; an overflow error may teach a smaller one. */
+  /** The model's window, as far as it is known; an overflow error may reduce it. */
   readonly window: () => number;
   readonly learnWindow: (limit: number) => void;
-  /** Undefined while the breaker is open: then a digest takes the summary's place. */
+  /** Undefined while the breaker is open: then a digest replaces the summary. */
   readonly summarise: () => Summarise | undefined;
   readonly onSummary: (method: string) => void;
-  /** What goes on beside the conversation; every summary says it. */
+  /** Running tasks and other facts beside the conversation; every summary includes them. */
   readonly standing: () => Promise<readonly string[]>;
-  /** A last chance for notes about what is going to be covered. */
+  /** Lets notes be written about the entries that will be covered. */
   readonly beforeCompaction: (covered: readonly Entry[], maxInputTokens: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Each round makes the context smaller or ends the loop; this only bounds the time that may take. */
+/** Each round makes the context smaller or ends the loop; this only limits the time. */
 const MAX_ROUNDS = 8;
 const MAX_OVERFLOW_RETRIES = 2;
-/** From here on no model is asked any more. */
+/** From this round on, no model is called. */
 const DIGEST_FROM_ROUND = 3;
 
 /**
- * The ladder that keeps a conversation inside the window, cheapest step first: send as it is, shorten tool results,
- * compact, compact by digest. Every step is an entry, so every later request is the same, and an event (P9).
+ * Keeps a conversation inside the window with the cheapest step first: send unchanged, shorten tool results, compact,
+ * compact by digest. Every step is an entry, so that later requests are the same, and an event (P9).
  */
 export class ContextGuard {
   readonly #options: GuardOptions;
@@ -60,7 +60,7 @@ export class ContextGuard {
     this.#options = options;
   }
 
-  /** The next request, made to fit. CONTEXT_OVERFLOW only when what was said last cannot fit by itself. */
+  /** Returns the next request, made to fit. Throws CONTEXT_OVERFLOW only if the last message alone does not fit. */
   async fit(frame: RequestFrame): Promise<ContextView> {
     const { store, sessionId, signal, window } = this.#options;
     for (let round = 0; ; round++) {
@@ -68,7 +68,7 @@ export class ContextGuard {
       const view = await viewContext(store, sessionId, frame);
       const { budget } = this.#budget(frame);
       if (view.tokens <= budget) {
-        // Once: what is kept may be above the trigger by itself, and it fits.
+        // Only once: the kept part may itself be above the trigger, and it fits.
         const isDue = round === 0 && view.counted > triggerTokens(frame.profile.trigger, window());
         if (isDue && (await this.#compact(view, frame, { reason: 'trigger', digest: false }))) continue;
         return view;
@@ -83,7 +83,10 @@ export class ContextGuard {
     }
   }
 
-  /** After a provider refused the request as too long. Throws the provider's error when nothing more can be done. */
+  /**
+   * Call it after a provider refused the request as too long. Throws the provider's error if nothing more can be
+   * done.
+   */
   async shrink(view: ContextView, frame: RequestFrame, error: RepriseError): Promise<void> {
     const { emit, learnWindow } = this.#options;
     const attempt = ++this.#overflows;
@@ -92,7 +95,7 @@ export class ContextGuard {
     if (typeof limit === 'number') learnWindow(limit);
     emit({ type: 'overflow', attempt, reason: error.message, why: whyOf(error) });
     const { budget } = this.#budget(frame);
-    // A request that was refused although it seemed to fit is a third too large at least.
+    // A request that was refused although it seemed to fit is assumed to be at least a third too large.
     const excess = Math.max(view.tokens - budget, Math.ceil(view.tokens / 3));
     if (attempt === 1 && (await this.#truncate(view, excess))) return;
     const maxTokens = Math.min(budget, view.tokens - excess);
@@ -174,7 +177,7 @@ export class ContextGuard {
     return event !== undefined;
   }
 
-  /** Where nothing is summarised the oldest turns leave the context, so that a long conversation still goes on. */
+  /** If nothing may be summarized, the oldest turns leave the context, so that a long conversation can continue. */
   async #hide(view: ContextView, frame: RequestFrame, maxTokens?: number): Promise<boolean> {
     if (frame.profile.persist !== 'memory') return false;
     const { store, sessionId, lease, emit, window } = this.#options;
@@ -191,7 +194,7 @@ export class ContextGuard {
   }
 }
 
-/** How a compaction of this view is to be measured out. All but `maxTokens` and the window is in estimated tokens. */
+/** The sizes for a compaction of this view. All but `maxTokens` and the window are in estimated tokens. */
 export function compactionLimits(
   { estimates, tokens, estimated }: ContextView,
   window: number,

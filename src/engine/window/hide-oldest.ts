@@ -4,15 +4,15 @@ import type { ContextView } from '../turn/turn-context.ts';
 import { type CompactionMeasures, planFor } from './compactor.ts';
 
 /**
- * What to hide so that the rest fits, for conversations of which nothing is summarised: whole turns, the oldest first,
- * by edits. Nothing is left to hide: no edits.
+ * Edits that hide the oldest whole turns so that the rest fits, for conversations that are not summarized. Empty if
+ * nothing can be hidden.
  */
 export function hideOldest(
   view: ContextView,
   measures: CompactionMeasures,
 ): { readonly edits: readonly NewEntry[]; readonly tokensSaved: number } {
   const { edits: inForce } = view.selection;
-  // Half of what fits: else every turn from now on would hide another one.
+  // Keep half of what fits; otherwise every later turn would hide another one.
   const cut = { kind: 'keep-tokens', tokens: Math.floor(measures.maxKeptTokens / 2) } as const;
   const plan = planFor(view, { ...measures, enabled: true, cut });
   let tokensSaved = 0;

@@ -4,30 +4,32 @@ import type { SessionRecord } from '../../store/port/store.ts';
 import { checkNames, configFault } from '../check-config.ts';
 import { ruleForChat } from '../intake/rule-for-chat.ts';
 
-/** How many turns of a conversation the model gets. Nothing is deleted: a higher limit sends older turns again. */
+/**
+ * How many turns of a conversation are sent to the model. Nothing is deleted: a higher limit sends older turns again.
+ */
 export interface HistoryTurnRules {
   /** Unset: as many as the context window holds. */
   readonly historyTurns?: number;
-  /** Instead of `historyTurns`: in direct chats, in groups and channels, in threads of either. */
+  /** Overrides `historyTurns`: in direct chats, in groups and channels, in threads of either. */
   readonly historyTurnsByType?: {
     readonly direct?: number;
     readonly group?: number;
     readonly thread?: number;
   };
-  /** Instead of both, by the name of a channel. */
+  /** Overrides both, by channel name. */
   readonly historyTurnsByChannel?: Readonly<Record<string, number>>;
-  /** Instead of all, in the direct chat of a sender: `{ "telegram:12345": 50 }`. */
+  /** Overrides all others, in the direct chat of a sender: `{ "telegram:12345": 50 }`. */
   readonly historyTurnsBySender?: Readonly<Record<string, number>>;
 }
 
-/** By the setting of the session, else by its key. @returns `undefined` without a limit. */
+/** The limit by the session's setting, else by its key. @returns `undefined` without a limit. */
 export function historyTurnsFor(
   rules: HistoryTurnRules,
   { sessionKey, settings }: Pick<SessionRecord, 'sessionKey' | 'settings'>,
 ): number | undefined {
   const { historyTurns: own } = settings;
   if (typeof own === 'number' && own > 0) return own;
-  // A child's session is one task, and half of a task is none.
+  // A child's session is a single task and is useless if cut.
   if (isSubagentSessionKey(sessionKey)) return undefined;
   const {
     historyTurns,
@@ -44,7 +46,7 @@ export function historyTurnsFor(
   return ruleForChat(sessionKey, byChat);
 }
 
-/** CONFIG_INVALID for a limit that would send nothing. */
+/** Throws CONFIG_INVALID for a limit that would send nothing. */
 export function checkHistoryTurns(rules: HistoryTurnRules): void {
   const {
     historyTurns,

@@ -16,21 +16,21 @@ export interface MemoryFlushOptions {
   readonly store: Store;
   readonly workspace: string;
   readonly summarise: Summarise;
-  /** Tokens the request may hold. */
+  /** Maximum number of tokens in the request. */
   readonly maxInputTokens: number;
   readonly now: () => Date;
   readonly signal: AbortSignal;
 }
 
-/** How often the session was compacted since it began, as its settings count it. */
+/** How often the session was compacted since it began, by its settings. */
 export function compactionCount({ settings }: SessionRecord): number {
   const { compactionCount: count } = settings;
   return typeof count === 'number' ? count : 0;
 }
 
 /**
- * Before a compaction, once per cycle, writes what will matter in later sessions of the conversation to MEMORY.md in
- * its workspace. Nothing of this call enters the history, and an error neither delays nor fails a turn.
+ * Once per cycle before a compaction, writes notes for later sessions of the conversation to MEMORY.md in its
+ * workspace. Nothing of this call enters the history, and an error neither delays nor fails a turn.
  */
 export async function flushMemory(
   record: SessionRecord,
@@ -43,7 +43,7 @@ export async function flushMemory(
     maxTokens: maxInputTokens / 2,
   });
   const prompt = `Write down, as a short list, the facts, decisions and preferences of this transcript that will matter in later conversations. Answer NONE if there are none.\n\n<transcript>\n${transcript}\n</transcript>`;
-  // Marked before it is tried: a model that fails must not be asked again at every step of the same cycle.
+  // Recorded before the attempt: a failing model must not be called again at every step of the same cycle.
   const at = now();
   await store.patch(record.id, { memoryFlushAt: at.getTime(), memoryFlushCompactionCount: count });
   try {
@@ -61,7 +61,7 @@ ${notes}
     return true;
   } catch (error) {
     signal.throwIfAborted();
-    // Notes are a convenience: a model or a disk that refuses them is no reason to stop a conversation.
+    // Notes are only a convenience: a failing model or disk must not stop a conversation.
     if (error instanceof RepriseError || (error as NodeJS.ErrnoException).syscall !== undefined) return false;
     throw error;
   }

@@ -1,14 +1,14 @@
 import { findCutPlaces } from '../../compaction/safe-cut.ts';
 import { type ApiMessage, isInstruction, type ReadMessages } from './api-messages.ts';
 
-/** The oldest half goes; a fifth, and at least four messages, stays. Numbers people know from claw0. */
+/** Covers the oldest half and keeps a fifth, at least four messages: the numbers of claw0. */
 const COMPRESS_SHARE = 0.5;
 const KEEP_SHARE = 0.2;
 const MIN_KEPT = 4;
 
 /**
- * Where the kept messages begin: at a person's message near the half, else at an answer, and never between a call
- * and its result. Undefined: there is nothing that could go.
+ * The start of the kept messages: a user message near the half, else an answer, and never between a call and its
+ * result. @returns `undefined` if nothing can be covered.
  */
 export function findMessageCut(
   messages: readonly ApiMessage[],
@@ -30,7 +30,7 @@ export function findMessageCut(
     else if (messages[at]?.role === 'assistant') inside.push(nth);
   }
   const place =
-    // There is one more call and no more: a turn start that covers next to nothing is no help.
+    // There is only one more call, so a turn start that covers next to nothing does not help.
     starts.findLast((nth) => nth <= wanted && nth >= wanted / 2) ??
     starts.find((nth) => nth > wanted) ??
     inside.find((nth) => nth >= wanted) ??

@@ -11,14 +11,14 @@ import { earlierKey, type Keyed, pinsTold, requestKey } from '../intake/keyed-re
 export interface SessionPinsOptions {
   readonly store: Store;
   readonly sessionId: string;
-  /** Tokens a request may have. */
+  /** Token budget of a request. */
   readonly budget: () => Promise<number>;
 }
 
-/** Pins stand in every request, so they may not take it over. */
+/** Pins are part of every request, so their share is limited. */
 const MAX_PIN_SHARE = 0.25;
 
-/** What one session keeps in every later context, word for word. */
+/** The entries that a session keeps in every later context, word for word. */
 export class SessionPins {
   readonly #options: SessionPinsOptions;
 
@@ -47,7 +47,7 @@ export class SessionPins {
     return this.#write([{ entryId, text }], keyed);
   }
 
-  /** Several at once are let go of in one step. */
+  /** Several ids are unpinned in one step. */
   async remove(ids: readonly string[], keyed: Keyed): Promise<readonly Pin[]> {
     const told =
       earlierKey(keyed) === undefined ? undefined : pinsTold(await this.#all(), 'unpin', keyed, ids);

@@ -5,7 +5,9 @@ import { isWaiting } from '../schedule/queue.ts';
 
 const SHOWN_TASK = 120;
 
-/** What goes on beside a conversation, from the store: a summary must not depend on whether a model remembers it. */
+/**
+ * Running tasks beside a conversation, read from the store: a summary must not depend on a model remembering them.
+ */
 export async function standingOf({ inbox }: Store, sessionId: string): Promise<string[]> {
   const children = await inbox.pending({ group: childGroup(sessionId) });
   const lines = children.map((item) => {

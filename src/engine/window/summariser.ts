@@ -2,7 +2,7 @@ import type { Summarise } from '../../compaction/summarize.ts';
 import { failure } from '../../messages/failure.ts';
 import type { Model, ModelRequest } from '../../models/model.ts';
 
-/** Asks a model for a summary in a request of its own: no tools, no cache, and an end even if the model has none. */
+/** Asks a model for a summary in a separate request: no tools, no cache, and a timeout. */
 export function createSummariser(model: Model, { timeoutMs }: { readonly timeoutMs: number }): Summarise {
   return async ({ system, prompt, maxTokens }, { signal }) => {
     const timeout = AbortSignal.timeout(timeoutMs);
@@ -13,7 +13,7 @@ export function createSummariser(model: Model, { timeoutMs }: { readonly timeout
       maxOutputTokens: maxTokens,
       cache: 'off',
     };
-    // Rambling is cut off: what comes after so much would be thrown away anyway.
+    // Cut off endless output: text after this length would be discarded anyway.
     const limit = maxTokens * 40;
     const answer = (async () => {
       let text = '';
@@ -23,12 +23,12 @@ export function createSummariser(model: Model, { timeoutMs }: { readonly timeout
       }
       return text;
     })();
-    answer.catch(() => undefined); // told by the race below, or too late for anybody
+    answer.catch(() => undefined); // reported by the race below, or no longer needed
     return await Promise.race([answer, whenStopped(stop, timeout, timeoutMs)]);
   };
 }
 
-/** For models that do not look at their signal. */
+/** For models that ignore their signal. */
 function whenStopped(stop: AbortSignal, timeout: AbortSignal, timeoutMs: number): Promise<never> {
   return new Promise((_, reject) => {
     const fail = (): void =>

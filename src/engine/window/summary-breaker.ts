@@ -6,14 +6,14 @@ const MAX_FAILURES = 2;
 const PAUSE = 3;
 
 /**
- * Stops asking a model for summaries that does not give any: each try may cost a whole timeout. While it is open
- * digests take their place; after a few of them the model gets another chance.
+ * Stops asking a model that fails to give summaries, because each attempt may cost a whole timeout. While the breaker
+ * is open, digests replace summaries; after a few of them the model gets another chance.
  */
 export class SummaryBreaker {
   #failures = 0;
   #pause = 0;
 
-  /** Undefined: not now. */
+  /** @returns `undefined` while the breaker is open. */
   summariser(model: Model, timeoutMs: number): Summarise | undefined {
     if (this.#pause > 0) {
       this.#pause--;
