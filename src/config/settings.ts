@@ -181,7 +181,7 @@ export const SETTINGS: readonly Setting[] = [
     path: 'session.historyTurns',
     free: true,
     otherwise: 'all that fit',
-    about: 'Only the last turns, this many, are sent to the model. Older ones stay in the store.',
+    about: 'How many of the last turns are sent to the model. Older ones stay in the store.',
   },
   {
     path: 'session.historyTurnsByType',
@@ -207,7 +207,7 @@ export const SETTINGS: readonly Setting[] = [
   { path: 'session.mainKey', otherwise: '`main`', about: 'The name of the main conversation in keys.' },
   { path: 'session.ownChannels', otherwise: '`cli`, `web`', about: 'Channels only the owner can write on.' },
   { path: 'session.identityLinks', about: 'Accounts of one person: `{"ada": ["telegram:1"]}`.' },
-  { path: 'session.bindings', about: 'Which agent answers where.' },
+  { path: 'session.bindings', about: 'Which agent answers messages of which channel, account or chat.' },
   {
     path: 'session.defaultAgent',
     otherwise: '`main`',
@@ -270,7 +270,8 @@ export const SETTINGS: readonly Setting[] = [
     env: 'REPRISE_HOST',
     flag: 'host',
     fallback: '127.0.0.1',
-    about: 'The address on which `reprise serve` listens; other than loopback requires a token that you set.',
+    about:
+      'The address on which `reprise serve` listens; any other than loopback requires a token that you set.',
   },
   {
     path: 'server.port',
