@@ -4,7 +4,7 @@ import { quotedValue } from '../messages/quoted.ts';
 import type { Entry } from '../transcript/entry.ts';
 import { roleOf, startsTurn } from './safe-cut.ts';
 
-/** How much of a history stays as it is. A strategy names an index; `safeCut` finds the nearest safe one. */
+/** How much of a history to keep. A strategy wants an index; `safeCut` finds the nearest safe one. */
 export type CutStrategy =
   /** The newest tokens, at most about this many. */
   | { readonly kind: 'keep-tokens'; readonly tokens: number }
@@ -14,7 +14,7 @@ export type CutStrategy =
   | { readonly kind: 'keep-messages'; readonly messages: number }
   /** Covers the oldest share of the messages, but keeps the newest share and at least `minKeep` of them. */
   | { readonly kind: 'fraction'; readonly compress: number; readonly keep: number; readonly minKeep: number }
-  /** Everything before the last user message goes. */
+  /** Covers everything before the last user message. */
   | { readonly kind: 'last-user' }
   /** The newest share of the history's tokens. */
   | { readonly kind: 'history-share'; readonly share: number };
@@ -22,7 +22,7 @@ export type CutStrategy =
 export const DEFAULT_CUT: CutStrategy = { kind: 'keep-tokens', tokens: 20_000 };
 
 export interface WantedCut {
-  /** The index the strategy would cut at, safe or not. */
+  /** The wanted index, safe or not. */
   readonly at: number;
   /** A later cut keeps less than the strategy promises. */
   readonly latest: number;
@@ -68,7 +68,7 @@ function unknownStrategy(strategy: never): RepriseError {
   return failure('INVALID_INPUT', 'value.wrong', params);
 }
 
-/** The strategy bounds what is kept from above: a cut may move in both directions. */
+/** For strategies that limit the kept part from above: the cut may move in both directions. */
 function atMost(at: number): WantedCut {
   return { at, latest: Number.POSITIVE_INFINITY };
 }
@@ -81,7 +81,7 @@ function isMessage(entry: Entry): boolean {
   return entry.type === 'message' || startsTurn(entry);
 }
 
-/** The n-th from the end; 0 where there are not so many. */
+/** The n-th match from the end; 0 if there are fewer. */
 function placeOfNth(entries: readonly Entry[], counts: (entry: Entry) => boolean, n: number): number {
   let left = n;
   for (let at = entries.length - 1; at >= 0; at--) {

@@ -10,8 +10,8 @@ export interface DigestOptions {
 const LINE_CHARS = 240;
 
 /**
- * A summary without a model: the same input gives the same text, nothing can fail, and what does not fit is
- * counted. It says what was asked, what was answered, and which exact things were named.
+ * A summary without a model: the same input gives the same text, it cannot fail, and it counts what does not fit. It
+ * contains the requests, the answers, and the exact names that were mentioned.
  */
 export function digest(
   spoken: readonly SpokenEntry[],
@@ -24,7 +24,7 @@ export function digest(
   const answers = linesOf(spoken, 'assistant');
   const facts = findFacts(spoken).filter(({ kind }) => kind !== 'ask');
   const sections = [
-    // The newest matter most, so each list is filled from its end; the shares leave room for all of them.
+    // The newest entries matter most, so each list is filled from its end; the shares leave room for all lists.
     section(
       'Before that',
       previousSummary.split('\n').filter((line) => line.trim() !== ''),
@@ -47,7 +47,7 @@ export function digest(
 interface Section {
   readonly name: string;
   readonly lines: readonly string[];
-  /** Of what is still free. */
+  /** Share of the room that is still free. */
   readonly share: number;
   readonly keep: 'head' | 'tail';
 }

@@ -16,20 +16,20 @@ export interface CompactionLimits {
 export interface MakeCompactionOptions extends CompactionLimits {
   /** Unset: a digest, without a model. */
   readonly summarise?: Summarise | undefined;
-  /** What the model answered to the same input before: it is not asked again. */
+  /** The model's earlier answer to the same input; the model is not called again. */
   readonly summary?: Summary | undefined;
-  /** Called with what the model answered, before the compaction is drafted from it. */
+  /** Called with the model's answer before the compaction is drafted from it. */
   readonly onSummary?: (summary: Summary) => Promise<void>;
   readonly edits?: ReadonlyMap<Entry, unknown>;
   readonly pins?: readonly Pin[];
-  /** Facts of the store rather than of anybody's memory: running children, waiting messages. */
+  /** Facts from the store, which no model has to remember: running children, waiting messages. */
   readonly standing?: readonly string[];
   readonly focus?: string;
   readonly reason: string;
   readonly signal?: AbortSignal;
 }
 
-/** A compaction ready to be appended as one entry. */
+/** A compaction that is ready to be appended as one entry. */
 export interface CompactionDraft {
   readonly summary: string;
   readonly firstKeptEntryId: string;
@@ -40,7 +40,7 @@ export interface CompactionDraft {
   readonly details: JsonObject;
 }
 
-/** What a summary is made from. Equal input has an equal summary, wherever its entries stand in the history. */
+/** The input of a summary. Equal input has an equal summary, wherever its entries are in the history. */
 export interface SummaryInput {
   readonly spoken: readonly SpokenEntry[];
   readonly previousSummary: string;
@@ -53,7 +53,7 @@ export function summaryInput(plan: CompactionPlan, edits?: ReadonlyMap<Entry, un
   };
 }
 
-/** @returns undefined if it would not make the context smaller: it is not written, so no loop can repeat it. */
+/** @returns `undefined` if it would not make the context smaller: it is not written, so no loop can repeat it. */
 export async function makeCompaction(
   plan: CompactionPlan,
   options: MakeCompactionOptions,
@@ -65,7 +65,7 @@ export async function makeCompaction(
     const draft = finish(plan, spoken, { ...options, ...made });
     if (draft.tokensAfter < draft.tokensBefore) return draft;
   }
-  // Pins and misses come on top, so a digest that shall gain something is told to be smaller and smaller.
+  // Pins and misses are added to the digest, so retry with smaller digests until the compaction saves tokens.
   for (let maxTokens = maxSummaryTokens; maxTokens >= 64; maxTokens = Math.floor(maxTokens / 2)) {
     const text = digest(spoken, { previousSummary, maxTokens, textTokens });
     const draft = finish(plan, spoken, { ...options, text, method: 'digest' });
@@ -86,7 +86,10 @@ async function summaryOf(
 
 const STANDING = '## Still going on';
 
-/** What went on at the time of the last summary may have ended since: it is listed anew, never retold. */
+/**
+ * Removes the list of running work, which may have ended since the last summary. It is listed again from the store,
+ * never summarized.
+ */
 function withoutStanding(summary: string): string {
   const at = summary.lastIndexOf(`\n${STANDING}\n`);
   return at === -1 ? summary : summary.slice(0, at).trimEnd();
@@ -141,7 +144,7 @@ function finish(
   };
 }
 
-/** The list of misses may cost a quarter of the summary's tokens; what does not fit stays in the report only. */
+/** The list of misses may use a quarter of the summary's tokens; the rest stays in the report only. */
 function boundedMisses(
   text: string,
   recall: RecallReport,

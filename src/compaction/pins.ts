@@ -1,20 +1,20 @@
 import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 
-/** Text a person wants to stay in the context whatever is summarised. */
+/** Text that a user wants to keep in the context across compactions. */
 export interface Pin {
   readonly entryId: string;
   readonly text: string;
 }
 
 const PIN_TYPE = 'reprise.pin';
-/** What `pinsInForce` looks at; others may be left out. */
+/** The entries that `pinsInForce` reads; others may be left out. */
 export const PIN_KINDS: readonly string[] = [PIN_TYPE, 'compaction'];
 const HEADING = '## Pinned';
 
 /**
- * The pins in force at the end of these entries, in file order. A compaction repeats the pins of its time, so that
- * the tail of a session is enough; after it a line about an entry replaces an earlier one, and empty text takes it back.
+ * The active pins at the end of these entries, in file order. A compaction repeats the current pins, so the tail of a
+ * session is enough. After it, a line about an entry replaces an earlier one, and empty text removes it.
  */
 export function pinsInForce(entries: readonly Entry[]): Pin[] {
   const pins = new Map<string, Pin>();
@@ -34,13 +34,13 @@ export function pinsInForce(entries: readonly Entry[]): Pin[] {
   return [...pins.values()];
 }
 
-/** Copied word for word into every summary, so that tools that know no pins see them too. */
+/** Copies the pins word for word into every summary, so that tools without pins show them too. */
 export function appendPins(summary: string, pins: readonly Pin[]): string {
   if (pins.length === 0) return summary;
   return `${summary.trimEnd()}\n\n${HEADING}\n${pins.map(({ text }) => text).join('\n\n')}`;
 }
 
-/** The summary without its pins: they are copied anew from the session, never retold by a model. */
+/** The summary without its pins: they are copied from the session each time, never summarized by a model. */
 export function withoutPins(summary: string): string {
   const at = summary.lastIndexOf(`\n${HEADING}\n`);
   return at === -1 ? summary : summary.slice(0, at).trimEnd();

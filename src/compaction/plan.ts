@@ -3,9 +3,9 @@ import type { Selection } from '../transcript/render/select.ts';
 import { type CutStrategy, DEFAULT_CUT, type WantedCut, wantedCut } from './cut-strategies.ts';
 import { findCutPlaces, safeCut, startsTurn } from './safe-cut.ts';
 
-/** What a compaction would do, before anything is asked or written. */
+/** What a compaction would do, before a model is called or anything is written. */
 export interface CompactionPlan {
-  /** Summarised: everything since the previous kept point that does not stay (I-6). */
+  /** The entries to summarize: everything since the previous kept point that is not kept (I-6). */
   readonly covered: readonly Entry[];
   readonly kept: readonly Entry[];
   readonly firstKeptEntryId: string;
@@ -13,27 +13,27 @@ export interface CompactionPlan {
   readonly coveredTokens: number;
   readonly keptTokens: number;
   readonly summaryTokens: number;
-  /** The covered part ends inside a turn: its last ask is still being worked on. */
+  /** True if the covered part ends inside a turn: its last request is still being worked on. */
   readonly splitsTurn: boolean;
 }
 
 export interface PlanOptions {
   readonly cut?: CutStrategy;
-  /** The id of the first entry to keep, instead of a strategy. Not planned if too much would be kept. */
+  /** The id of the first entry to keep, instead of a strategy. No plan if too much would be kept. */
   readonly keepFrom?: string | undefined;
-  /** The most tokens the kept part may have. */
+  /** Maximum number of tokens in the kept part. */
   readonly maxKeptTokens?: number;
-  /** The most messages the kept part may have. */
+  /** Maximum number of messages in the kept part. */
   readonly maxKeptMessages?: number;
-  /** Tokens of one entry as it stands in the context, edits applied. */
+  /** Tokens of one entry in the context, with edits applied. */
   readonly tokensOf: (entry: Entry) => number;
   readonly textTokens: (text: string) => number;
 }
 
 /**
- * An entry that was kept before may be covered now; none is skipped (I-6).
+ * Plans a compaction. An entry that was kept before may be covered now; none is skipped (I-6).
  *
- * @returns undefined if nothing can be covered.
+ * @returns `undefined` if nothing can be covered.
  */
 export function planCompaction(
   { compaction, entries }: Selection,
@@ -41,7 +41,7 @@ export function planCompaction(
 ): CompactionPlan | undefined {
   const { cut = DEFAULT_CUT, tokensOf, textTokens } = options;
   const { maxKeptTokens = Number.POSITIVE_INFINITY, maxKeptMessages = Number.POSITIVE_INFINITY } = options;
-  // An older compaction inside the kept range says nothing in the context, so there is nothing to summarise in it.
+  // An older compaction inside the kept range has no text in the context, so there is nothing to summarize in it.
   const speaking = entries.filter(({ type }) => type !== 'compaction');
   const tokens = speaking.map(tokensOf);
   const keptFrom = suffixSums(tokens);

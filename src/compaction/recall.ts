@@ -1,12 +1,12 @@
 import type { SpokenEntry } from './speak.ts';
 
-/** Which exact things of the covered part a summary still says, and which it lost. */
+/** Which exact facts of the covered part a summary still contains, and which it lost. */
 export interface RecallReport {
   readonly total: number;
   readonly found: number;
   /** Verbatim, most important first, at most `MAX_LISTED`. */
   readonly missing: readonly string[];
-  /** How many more are missing than `missing` names. */
+  /** Number of missing facts that `missing` does not list. */
   readonly unlisted: number;
 }
 
@@ -16,8 +16,8 @@ const MAX_FACT_CHARS = 200;
 const MAX_SCAN_CHARS = 2_000_000;
 
 /**
- * Things a model cannot guess again: paths, links, identifiers, numbers, and what was asked and not answered.
- * Every pattern is linear: no nested repetition, bounded lengths.
+ * Facts that a model cannot guess again: paths, links, identifiers, numbers, and unanswered questions. Every pattern
+ * is linear: no nested repetition, bounded lengths.
  */
 const PATTERNS: readonly { readonly kind: FactKind; readonly pattern: RegExp }[] = [
   { kind: 'link', pattern: /https?:\/\/[^\s"'<>()[\]{}|\\^`]{3,180}/g },
@@ -53,7 +53,7 @@ export interface Fact {
   readonly text: string;
 }
 
-/** Facts people and tools named, each once; what a person said comes before what a tool printed. */
+/** Facts from messages and tool results, each once; those of a user come before those of a tool. */
 export function findFacts(spoken: readonly SpokenEntry[]): Fact[] {
   const facts = new Map<string, Fact & { readonly said: boolean; readonly order: number }>();
   let scanned = 0;
@@ -77,7 +77,7 @@ export function findFacts(spoken: readonly SpokenEntry[]): Fact[] {
   return [...openAsks(spoken), ...ranked].slice(0, MAX_FACTS).map(({ kind, text }) => ({ kind, text }));
 }
 
-/** Questions of a user that the same user asked last before the cut: nobody knows yet whether they are settled. */
+/** The last questions of a user before the cut, which may still be open. */
 function openAsks(spoken: readonly SpokenEntry[]): Fact[] {
   const asks: Fact[] = [];
   for (const { speaker, text } of spoken) {
@@ -90,7 +90,7 @@ function openAsks(spoken: readonly SpokenEntry[]): Fact[] {
 const SENTENCE_ENDS = /[.!?。！？\n]/g;
 const [MIN_ASK, MAX_ASK] = [4, 180];
 
-/** Sentence by sentence: a pattern for whole questions would begin anew at every letter of a text without any. */
+/** Splits into sentences first: a pattern for whole questions would restart at every letter of a text without any. */
 function* questionsIn(text: string): Generator<string> {
   let begin = 0;
   for (const { 0: mark, index } of text.matchAll(SENTENCE_ENDS)) {
@@ -100,7 +100,7 @@ function* questionsIn(text: string): Generator<string> {
   }
 }
 
-/** Compared without regard to case and runs of white space; nothing else is forgiven. */
+/** Compares without regard to case and white space; everything else must match exactly. */
 export function recallReport(facts: readonly Fact[], summary: string): RecallReport {
   const haystack = fold(summary);
   const missing = facts.filter(({ text }) => !haystack.includes(fold(text)));
@@ -112,7 +112,7 @@ export function recallReport(facts: readonly Fact[], summary: string): RecallRep
   };
 }
 
-/** The misses as the end of a summary, so that they are not lost with the text that named them. */
+/** Appends the missing facts to a summary, so that they are not lost. */
 export function appendMisses(summary: string, { missing, unlisted }: RecallReport): string {
   if (missing.length === 0) return summary;
   const more = unlisted > 0 ? `\n- and ${unlisted} more in the history` : '';

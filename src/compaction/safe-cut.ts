@@ -3,8 +3,8 @@ import type { Entry } from '../transcript/entry.ts';
 import { isObject } from '../transcript/json.ts';
 
 /**
- * Where a history may be cut: `entries[0, cut)` is covered by a summary, `entries[cut, …)` stays. A place is safe
- * where no call is parted from its result, and a turn start where a person or another source begins to speak.
+ * Where a history may be cut: a summary covers `entries[0, cut)`, and `entries[cut, …)` stays. A cut is safe if it
+ * separates no call from its result. A turn start is where a user or another source begins to speak.
  */
 export interface CutPlaces {
   readonly safe: readonly boolean[];
@@ -12,7 +12,7 @@ export interface CutPlaces {
 }
 
 export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
-  // How many open calls a cut before this entry would part from their results.
+  // Number of open calls that a cut before this entry would separate from their results.
   const parted = new Array<number>(entries.length + 1).fill(0);
   const open = new Map<string, number>();
   const turnStarts: number[] = [];
@@ -23,7 +23,7 @@ export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
   for (const [at, entry] of entries.entries()) {
     if (startsTurn(entry)) {
       turnStarts.push(at);
-      // Calls of earlier turns that were never answered will not be: nothing waits for them.
+      // Calls of earlier turns that were never answered will never be answered.
       open.clear();
     }
     for (const { id } of callsOf(entry)) open.set(id, at);
@@ -33,7 +33,7 @@ export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
     part(call + 1, at + 1);
     open.delete(answered);
   }
-  // The results of a turn that is still running are on their way.
+  // The results of a running turn are still to come.
   for (const call of open.values()) part(call + 1, entries.length + 1);
   const safe: boolean[] = [];
   let depth = 0;
@@ -45,12 +45,12 @@ export function findCutPlaces(entries: readonly Entry[]): CutPlaces {
 }
 
 /**
- * Every cut of a history goes through here, whatever strategy asks for it. Prefers the start of a turn at or before
- * `wanted`, then the next turn start after it, then a safe index inside a turn. The first of them that `fits` is
- * taken; if none does, the one that keeps the least.
+ * Every cut of a history uses this function, whatever the strategy. It prefers the start of a turn at or before
+ * `wanted`, then the next turn start after it, then a safe index inside a turn. It takes the first of them that
+ * `fits`; if none does, the one that keeps the least.
  *
  * @param latest A later cut is taken only if no earlier one fits, because it keeps less than the strategy promises.
- * @returns undefined if there is no safe index.
+ * @returns `undefined` if there is no safe index.
  */
 export function safeCut(
   entries: readonly Entry[],
@@ -71,13 +71,13 @@ export function safeCut(
   );
 }
 
-/** None or one. */
+/** The last safe index before `wanted`, as a list with one element or none. */
 function lastBefore(safe: readonly boolean[], wanted: number): number[] {
   for (let at = Math.min(wanted, safe.length - 1); at > 0; at--) if (safe[at] === true) return [at];
   return [];
 }
 
-/** A turn begins with a user's message, or with text that stands in for one. */
+/** A turn begins with a user message, or with text that takes its place. */
 export function startsTurn(entry: Entry): boolean {
   if (entry.type === 'custom_message' || entry.type === 'branch_summary') return true;
   return roleOf(entry) === 'user' || roleOf(entry) === 'bashExecution';

@@ -4,17 +4,17 @@ import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { roleOf } from './safe-cut.ts';
 
-/** One entry as a summariser or a digest reads it: who speaks, and what, as plain text. */
+/** One entry for a summarizer or a digest: the speaker and the plain text. */
 export interface SpokenEntry {
   readonly entry: Entry;
   readonly speaker: 'user' | 'assistant' | 'tool' | 'note';
   readonly text: string;
 }
 
-/** Of a tool's output the head and the tail are told. */
+/** A long tool result is cut to its head and tail. */
 const RESULT_CHARS = 2000;
 
-/** Entries that say nothing, such as settings, are left out; thinking is never retold. */
+/** Converts entries to plain text. Entries without text, such as settings, and thinking are left out. */
 export function speakEntries(
   entries: readonly Entry[],
   edits: ReadonlyMap<Entry, unknown> = new Map(),
@@ -83,7 +83,7 @@ function safeJson(value: unknown): string {
 
 const SPEAKERS = { user: 'User', assistant: 'Assistant', tool: 'Tool', note: 'Note' } as const;
 
-/** The transcript a summariser is given. */
+/** The transcript in the form that a summarizer receives. */
 export function writeTranscript(spoken: readonly SpokenEntry[]): string {
   return spoken.map(({ speaker, text }) => `[${SPEAKERS[speaker]}] ${text}`).join('\n\n');
 }

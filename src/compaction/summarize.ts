@@ -11,7 +11,7 @@ export interface SummaryRequest {
   readonly maxTokens: number;
 }
 
-/** Asks a model for text. May throw, hang until its signal, answer nothing or far too much. */
+/** Asks a model for text. It may throw, hang until its signal aborts, or return no text or far too much. */
 export type Summarise = (
   request: SummaryRequest,
   options: { readonly signal?: AbortSignal },
@@ -23,10 +23,10 @@ export interface SummarizeOptions {
   readonly previousSummary?: string;
   readonly focus?: string;
   readonly maxSummaryTokens: number;
-  /** What one request may hold, prompt and previous summary included; no request is ever larger. */
+  /** Limit of one request, including prompt and previous summary. */
   readonly maxInputTokens: number;
   readonly textTokens: (text: string) => number;
-  /** The fewest parts a history of at least `minMessagesForSplit` messages that is too large is split into. */
+  /** The minimum number of parts for a history that is too large and has at least `minMessagesForSplit` messages. */
   readonly parts?: number;
   readonly minMessagesForSplit?: number;
   readonly signal?: AbortSignal;
@@ -36,21 +36,21 @@ export type SummaryMethod = 'model' | 'staged' | 'partial' | 'digest';
 
 export interface Summary {
   readonly text: string;
-  /** `partial`: some parts were digested because the model failed on them. */
+  /** `partial`: some parts are digests, because the model failed on them. */
   readonly method: SummaryMethod;
-  /** Why the model was not, or not everywhere, good enough. */
+  /** Why the model failed, at least for some parts. */
   readonly failure?: string;
 }
 
 const PROMPT_TOKENS = 600;
-/** More than this over what was asked for is rambling, not a summary. */
+/** An answer longer than this many times the requested size is not a summary. */
 const RAMBLE_FACTOR = 2;
-/** After so many failures the model is not asked again: every call may take a whole timeout. */
+/** After this many failures the model is not called again: every call may take a whole timeout. */
 const MAX_FAILURES = 2;
 
 /**
- * For programs that handle failures of the model themselves: as `summarizeWithFallback`, which the engine calls, but
- * throws what the model throws. Summarizes in one request if the history fits, otherwise in parts that are merged.
+ * For programs that handle model failures themselves: like `summarizeWithFallback`, which the engine calls, but
+ * throws the model's errors. Summarizes in one request if the history fits, otherwise in parts that are merged.
  */
 export async function summarizeInStages(options: SummarizeOptions): Promise<string> {
   const { summary, failure } = await inStages({ ...options, digestParts: false });
@@ -58,7 +58,7 @@ export async function summarizeInStages(options: SummarizeOptions): Promise<stri
   return summary;
 }
 
-/** Cannot fail but by being aborted: where the model does not deliver, a digest takes its place. */
+/** Summarizes, and fails only if aborted: if the model fails, a digest replaces its summary. */
 export async function summarizeWithFallback(options: SummarizeOptions): Promise<Summary> {
   const { spoken, previousSummary = '', maxSummaryTokens, textTokens } = options;
   try {
@@ -116,7 +116,7 @@ function keepFailure(error: unknown, failures: Error[], { signal }: SummarizeOpt
   return undefined;
 }
 
-/** Merged in rounds, each of which fits into one request and leaves fewer texts than before. */
+/** Merges texts in rounds; each round fits into one request and leaves fewer texts. */
 async function mergeTexts(
   texts: readonly string[],
   options: SummarizeOptions & { room: number },
@@ -148,7 +148,7 @@ async function ask(prompt: string, options: SummarizeOptions): Promise<string> {
   const request = { system: SUMMARY_SYSTEM, prompt, maxTokens: maxSummaryTokens };
   const text = (await summarise(request, signal === undefined ? {} : { signal })).trim();
   if (text === '') throw failure('MODEL_FAILED', 'summary.empty');
-  // Length first: counting the tokens of ten megabytes to learn that they are too many would be wasted.
+  // Check the length first: counting the tokens of ten megabytes would be a waste.
   const isTooLong = text.length > maxSummaryTokens * 40;
   if (isTooLong || textTokens(text) > maxSummaryTokens * RAMBLE_FACTOR)
     throw failure('MODEL_FAILED', 'summary.tooLong', { maxTokens: maxSummaryTokens });
@@ -156,8 +156,8 @@ async function ask(prompt: string, options: SummarizeOptions): Promise<string> {
 }
 
 /**
- * In order, each small enough for a request, and cut where a turn begins unless a turn alone is too large. A message
- * that is too large is named instead of quoted.
+ * Splits entries into chunks that fit a request, in order, at turn starts unless a single turn is too large. A
+ * message that is too large is mentioned instead of quoted.
  */
 function chunkSpoken(
   spoken: readonly SpokenEntry[],

@@ -1,14 +1,17 @@
 import type { Entry } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 
-/** The compactions in force on a path, the newest last, and what could be brought back. */
+/** The active compactions on a path, the newest last, and those that could be redone. */
 export interface CompactionStack {
   readonly inForce: readonly Entry[];
-  /** Undone and not redone, the latest undone last; a new compaction or redo changes that. */
+  /**
+   * Compactions that were undone and not redone, in the order of their undoing; a new compaction or a redo changes
+   * the list.
+   */
   readonly undone: readonly Entry[];
 }
 
-/** A compensating entry restores an earlier state: nothing is removed, so other readers see the same (P3). */
+/** An entry that restores an earlier state: nothing is removed, so other readers see the same (P3). */
 export interface Compensation {
   readonly summary: string;
   readonly firstKeptEntryId: string;
@@ -36,7 +39,7 @@ export function compactionStack(path: readonly Entry[]): CompactionStack {
   return { inForce, undone };
 }
 
-/** Undefined: no compaction is in force. */
+/** @returns `undefined` if no compaction is active. */
 export function undoCompaction(path: readonly Entry[]): Compensation | undefined {
   const { inForce } = compactionStack(path);
   const last = inForce.at(-1);
@@ -51,7 +54,7 @@ export function undoCompaction(path: readonly Entry[]): Compensation | undefined
   };
 }
 
-/** Undefined: nothing was undone since the last compaction. */
+/** @returns `undefined` if nothing was undone since the last compaction. */
 export function redoCompaction(path: readonly Entry[]): Compensation | undefined {
   const last = compactionStack(path).undone.at(-1);
   if (last === undefined) return undefined;
@@ -65,7 +68,7 @@ export function redoCompaction(path: readonly Entry[]): Compensation | undefined
 
 /**
  * Whether a compaction planned at `snapshotLeaf` may be appended now: that leaf is still on the path, and nothing
- * since has compacted or edited what it covers. Appends that landed meanwhile stay, behind what is kept.
+ * since has compacted or edited what it covers. Entries appended meanwhile stay after the kept part.
  */
 export function mayCommit(
   path: readonly Entry[],
@@ -80,7 +83,7 @@ export function mayCommit(
   });
 }
 
-/** Nothing was said between a step and its reverse, so the context has the size it had. */
+/** No message came between a step and its reverse, so the context has its previous size. */
 function sizeAfter(tokens: unknown): { readonly tokensAfter?: number } {
   return typeof tokens === 'number' ? { tokensAfter: tokens } : {};
 }

@@ -6,17 +6,17 @@ const KEEP_TOKENS = 20_000;
 
 export interface ContextBudget {
   readonly window: number;
-  /** Left free for the answer. */
+  /** Tokens left free for the answer. */
   readonly reserve: number;
-  /** What a request may hold. */
+  /** Maximum number of tokens in a request. */
   readonly budget: number;
-  /** How much of the newest history a compaction keeps. */
+  /** How many tokens of the newest history a compaction keeps. */
   readonly keepTokens: number;
-  /** The most a summary may take. */
+  /** Maximum number of tokens in a summary. */
   readonly summaryTokens: number;
 }
 
-/** The defaults scale down with the window, so that a small one is not filled by its own reserves. */
+/** The defaults scale down with the window, so that a small one is not filled by its reserves. */
 export function contextBudget(windowTokens: number, maxOutput: number = DEFAULT_MAX_OUTPUT): ContextBudget {
   const reserve = Math.max(0, Math.min(maxOutput, Math.floor(windowTokens * 0.25)));
   const budget = windowTokens - reserve;
@@ -33,13 +33,13 @@ export interface SplitInput {
   readonly system?: string | undefined;
   readonly tools?: readonly ToolSchema[] | undefined;
   readonly summary?: string | undefined;
-  /** Everything that is sent, the summary among it. */
+  /** All messages of the request, including the summary. */
   readonly messages: readonly object[];
-  /** Where in `messages` the new message begins; unset: there is none. */
+  /** The index in `messages` at which the new message begins; unset without one. */
   readonly newFrom?: number | undefined;
 }
 
-/** What fills a window, by category: the data of a context bar. The parts of `used` add up to it. */
+/** The content of a window by category, for a context bar. The parts of `used` add up to it. */
 export interface ContextSplit {
   readonly system: number;
   readonly tools: number;
@@ -52,7 +52,7 @@ export interface ContextSplit {
   readonly window: number;
 }
 
-/** For programs with messages of their own. A session reports its context by `session.context()`. */
+/** For programs with messages of their own. A session reports its context with `session.context()`. */
 export function splitContext(input: SplitInput, { window: size, reserve }: ContextBudget): ContextSplit {
   const { system = '', tools = [], summary = '', messages, newFrom = messages.length } = input;
   const newMessage = estimateMessagesTokens(messages.slice(newFrom));

@@ -7,40 +7,40 @@ import { beginsTurn } from './turn-start.ts';
 export interface UsageReport {
   /** Estimated tokens of the whole request, before calibration. */
   readonly estimated: number;
-  /** Prompt tokens the provider counted, cached ones included. */
+  /** Prompt tokens that the provider counted, including cached ones. */
   readonly reported: number;
 }
 
 /**
- * What reported usage has taught about one model: it counts `overhead + factor * estimated` tokens. A plain object, so
- * that it can be kept in a file and read back.
+ * What reported usage shows about one model: it counts `overhead + factor * estimated` tokens. A plain object, so
+ * that it can be stored in a file.
  */
 export interface Calibration {
   /** Tokens of this model per estimated token. */
   readonly factor: number;
   /** Tokens that every request has beyond the estimate, such as a prompt that a proxy adds. */
   readonly overhead?: number;
-  /** How many reports there were. */
+  /** Number of reports. */
   readonly samples: number;
   /** The newest reports; the next calibration is fitted to them. */
   readonly reports?: readonly UsageReport[];
 }
 
-/** What an estimate is raised by as long as the model's own counts are not known. */
+/** Estimates are raised by this factor while the model's own counts are unknown. */
 export const SAFETY_MARGIN = 1.2;
 
 const UNCALIBRATED: Calibration = { factor: 1, samples: 0 };
-/** From so many reports on the margin is no longer needed, except for requests much larger than all of them. */
+/** From this many reports on the margin is no longer needed, except for requests much larger than all of them. */
 const ENOUGH_SAMPLES = 3;
 const KNOWN_RANGE = 4;
 const MAX_REPORTS = 32;
-/** A tokenizer beyond this is not another tokenizer but a wrong report. */
+/** A factor outside these limits is a wrong report, not another tokenizer. */
 const MIN_FACTOR = 0.5;
 const MAX_FACTOR = 3;
 const MIN_TOKENS = 200;
 const MAX_TOKENS = 1e9;
 
-/** Learns from one report. Nonsense teaches nothing, an outlier little. */
+/** Learns from one report. Invalid reports are ignored, and outliers have little influence. */
 export function calibrate(before: Calibration | undefined, report: UsageReport): Calibration {
   const known = checked(before);
   const { estimated, reported } = report;
@@ -49,7 +49,7 @@ export function calibrate(before: Calibration | undefined, report: UsageReport):
   return { ...fitLine(reports), samples: known.samples + 1, reports };
 }
 
-/** What the estimate of a part of a request means for this model, with the margin while it is not known well. */
+/** The calibrated estimate for a part of a request, with the margin while the model is not known well. */
 export function calibratedTokens(estimated: number, calibration?: Calibration): number {
   const { factor, samples, reports = [] } = checked(calibration);
   const largest = Math.max(0, ...reports.map((report) => report.estimated));
@@ -57,27 +57,30 @@ export function calibratedTokens(estimated: number, calibration?: Calibration): 
   return Math.ceil(estimated * factor * (isKnown ? 1 : SAFETY_MARGIN));
 }
 
-/** How far a tokenizer usually is from the estimator, as a factor, and how much overhead is usual, in tokens. */
+/** Usual deviation of a tokenizer from the estimator, as a factor, and usual overhead in tokens. */
 const FACTOR_SPREAD = 0.3;
 const OVERHEAD_SPREAD = 2000;
-/** More than this factor is hardly a tokenizer: what a report has beyond it is overhead. */
+/** A larger factor is unlikely for a tokenizer: the excess counts as overhead. */
 const LIKELY_MAX_FACTOR = 2;
-/** An estimate is off by so much of itself and so many tokens; what is off by a multiple of it is an outlier. */
+/**
+ * Usual error of an estimate, as a share of it and in tokens; a report that is off by a multiple of that is an
+ * outlier.
+ */
 const NOISE_SHARE = 0.05;
 const NOISE_TOKENS = 150;
 const OUTLIER_FROM = 2;
 const ROUNDS = 20;
 
 /**
- * A line through the reports by least squares, in which outliers count little (Huber weights). Reports of one size
- * cannot separate overhead from factor, so both are drawn to their usual values: small requests teach mostly the
- * overhead, large ones mostly the factor. One factor alone would multiply the overhead of small requests onto large
+ * Fits a line through the reports by least squares, in which outliers count little (Huber weights). Reports of a
+ * single size cannot separate overhead from factor, so both are pulled to their usual values: small requests mostly
+ * determine the overhead, large ones the factor. A single factor would apply the overhead of small requests to large
  * ones.
  */
 function fitLine(reports: readonly UsageReport[]): { readonly factor: number; readonly overhead: number } {
   const beyond = reports.map(({ estimated, reported }) => reported - LIKELY_MAX_FACTOR * estimated);
   const line = fitLineAround(reports, Math.max(0, median(beyond)), OVERHEAD_SPREAD);
-  // A negative overhead would hide text: the line then starts at zero.
+  // A negative overhead would hide text, so the line then starts at zero.
   const { factor, overhead } = line.overhead < 0 ? fitLineAround(reports, 0, 1) : line;
   const most = Math.min(...reports.map(({ reported }) => reported));
   return { factor: bounded(factor), overhead: Math.max(0, Math.min(overhead, most)) };
@@ -125,7 +128,7 @@ function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) / 2)] ?? 0;
 }
 
-/** A kept calibration may have been edited by hand or written by another version. */
+/** A stored calibration may have been edited by hand or written by another version. */
 function checked(kept: Calibration | undefined): Calibration {
   if (kept === undefined || !(kept.factor > 0) || !(kept.samples > 0)) return UNCALIBRATED;
   const { overhead = 0, reports = [] } = kept;
@@ -146,21 +149,21 @@ export function overheadTokens(calibration?: Calibration): number {
   return Math.round(checked(calibration).overhead ?? 0);
 }
 
-/** What a request of this estimate would hold, as long as no usage was reported for a part of it. */
+/** The size of a request with this estimate, as long as no usage was reported for a part of it. */
 export function estimatedContext(estimated: number, calibration?: Calibration): number {
   return overheadTokens(calibration) + calibratedTokens(estimated, calibration);
 }
 
 export interface ReportedUsage {
-  /** Where in the selection the answer stands whose usage this is. */
+  /** The index in the selection of the answer that reported the usage. */
   readonly index: number;
-  /** Its prompt and its answer: what the next request starts with. */
+  /** Its prompt and its answer: the start of the next request. */
   readonly tokens: number;
 }
 
 /**
- * The newest usage that still says something about the next request: of the model in use, not of a broken turn,
- * and with nothing rewritten since. Edits have no place in the selection, so with any in force none is trusted.
+ * The newest usage that still applies to the next request: of the model in use, not of an interrupted turn, and
+ * without later rewrites. Edits have no position in the selection, so with any active edit no usage is trusted.
  */
 export function lastUsage({
   compaction,
@@ -170,11 +173,11 @@ export function lastUsage({
   isLimited,
 }: Selection): ReportedUsage | undefined {
   if (edits.size > 0) return undefined;
-  // Kept entries from before the compaction were answered to another request.
+  // Kept entries from before the compaction belong to another request.
   const afterSummary =
     compaction === undefined ? 0 : entries.findIndex(({ parentId }) => parentId === compaction.id);
   if (afterSummary === -1) return undefined;
-  // Each new turn pushes an old one out of a limited history, so earlier turns were answered to another request.
+  // Each new turn removes an old one from a limited history, so the usage of earlier turns belongs to other requests.
   const first = isLimited === true ? Math.max(afterSummary, entries.findLastIndex(beginsTurn)) : afterSummary;
   for (let index = entries.length - 1; index >= first; index--) {
     const entry = entries[index];
@@ -199,17 +202,19 @@ function usageOf({ type, message }: Entry, model: Selection['model']): number | 
 
 export interface ContextMeasure {
   readonly tokens: number;
-  /** The part of it that a provider counted. */
+  /** The part that a provider counted. */
   readonly reported: number;
 }
 
 export interface MeasureOptions {
-  /** Estimate of the system prompt and the tools, needed where no usage covers them. */
+  /** Estimate of the system prompt and the tools, needed if no reported usage covers them. */
   readonly fixedTokens?: number;
   readonly calibration?: Calibration | undefined;
 }
 
-/** What the next request of this selection holds: the last reported usage plus an estimate of what came after it. */
+/**
+ * The size of the next request with this selection: the last reported usage plus an estimate of what came after it.
+ */
 export function measureContext(
   selection: Selection,
   { fixedTokens = 0, calibration }: MeasureOptions = {},

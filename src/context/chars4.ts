@@ -1,8 +1,8 @@
 import type { ProjectedMessage } from '../transcript/render/conversation.ts';
 
 /**
- * Tokens by the rule of thumb of many small agents: characters through four, rounded down for each text, and nothing
- * for what frames a message. Their thresholds mean this count. It is far too low for Chinese and for code, so it never
+ * Counts tokens by the rule of thumb of many small agents: a quarter of the characters, rounded down for each text,
+ * without message overhead. Their thresholds mean this count. It is far too low for Chinese and for code, so it never
  * decides whether a request fits a window.
  */
 export function countChars4(messages: readonly ProjectedMessage[]): number {
@@ -32,7 +32,7 @@ function partTokens(part: Part): number {
   }
 }
 
-/** Characters, not code units: an emoji is one. */
+/** Counts characters, not code units: an emoji is one. */
 function quarter(text: string): number {
   let count = 0;
   for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) !== 0xdc00) count++;

@@ -2,16 +2,16 @@ import { SAFETY_MARGIN } from './calibration.ts';
 import { estimateTokens } from './estimate-message.ts';
 import { beginsTurn, carriesResults } from './turn-start.ts';
 
-/** How messages are counted; the default counts projected ones, stored entries and those of the usual APIs. */
+/** How to count messages; the default counts projected messages, stored entries and those of the common APIs. */
 export interface CountOptions<T> {
   readonly tokensOf?: (message: T) => number;
-  /** Whether a message begins a turn: a user's, but not one that carries tool results. */
+  /** Whether a message begins a turn: a user message without tool results. */
   readonly startsTurn?: (message: T) => boolean;
 }
 
 export const BASE_CHUNK_RATIO = 0.4;
 export const MIN_CHUNK_RATIO = 0.15;
-/** From this share of the window on, the average message is large. */
+/** From this share of the window on, the average message counts as large. */
 const LARGE_MESSAGE_SHARE = 0.1;
 
 export interface Piece<T> {
@@ -19,7 +19,10 @@ export interface Piece<T> {
   readonly tokens: number;
 }
 
-/** About equal shares of the tokens, cut only where a turn begins. Together they are all messages, in order. */
+/**
+ * Splits messages into parts with about equal tokens, only at turn starts. Together the parts are all messages, in
+ * order.
+ */
 export function splitMessagesByTokenShare<T extends object>(
   messages: readonly T[],
   parts = 2,
@@ -48,8 +51,8 @@ export function splitByTokenShare<T>(turns: readonly Piece<T>[], parts: number):
 }
 
 /**
- * Chunks of at most so many tokens, whole turns where they fit. A turn that is too large is cut between its rounds,
- * never between a call and its results; a round that is too large stands alone.
+ * Splits messages into chunks of at most `maxTokens`, in whole turns if possible. A turn that is too large is cut
+ * between its rounds, never between a call and its results; a round that is too large is a separate chunk.
  */
 export function chunkMessagesByMaxTokens<T extends object>(
   messages: readonly T[],
@@ -75,7 +78,7 @@ export function chunkMessagesByMaxTokens<T extends object>(
   return chunks;
 }
 
-/** The share of the window one chunk may take: less where messages are large, so that a chunk holds several. */
+/** The share of the window for one chunk: smaller if messages are large, so that a chunk has several. */
 export function computeAdaptiveChunkRatio<T extends object>(
   messages: readonly T[],
   contextWindow: number,
@@ -88,7 +91,7 @@ export function computeAdaptiveChunkRatio<T extends object>(
   return Math.max(MIN_CHUNK_RATIO, BASE_CHUNK_RATIO - share * 2);
 }
 
-/** A turn is everything from one user's message up to the next; what comes before the first is one too. */
+/** A turn is everything from one user message up to the next; messages before the first one are a turn too. */
 export function turnsOf<T extends object>(messages: readonly T[], options: CountOptions<T>): Piece<T>[] {
   const { startsTurn = beginsTurn } = options;
   return pieces(messages, options, startsTurn);

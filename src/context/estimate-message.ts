@@ -5,24 +5,24 @@ import { imageSize } from '../transcript/render/image-size.ts';
 import { estimateTextTokens } from './estimate.ts';
 
 /**
- * Tokens of messages of any shape: projected ones, stored entries, and the messages of the Anthropic and OpenAI
- * APIs. What frames a message on the wire is a few tokens per message, call and result. A block that nobody
- * knows counts as its JSON text: too much is safe.
+ * Tokens of messages in any format: projected messages, stored entries, and the messages of the Anthropic and OpenAI
+ * APIs. The overhead on the wire is a few tokens per message, call and result. An unknown block counts as its JSON
+ * text: too many tokens are safe.
  */
 
 const MESSAGE_TOKENS = 4;
 const CALL_TOKENS = 10;
 const RESULT_TOKENS = 8;
-/** Providers put a preamble on how to call tools before the first one. */
+/** Providers add a preamble about tool calls before the first tool. */
 const TOOLS_TOKENS = 300;
 const TOOL_TOKENS = 10;
 
 /** Providers shrink an image to this side before they count its pixels. */
 const MAX_IMAGE_SIDE = 1568;
 const PIXELS_PER_TOKEN = 750;
-/** The most an image takes, so also what one of unknown size counts for. */
+/** The maximum for an image, also used if its size is unknown. */
 const MAX_IMAGE_TOKENS = 1600;
-/** A header is read from so many base64 characters; a size behind them counts as unknown, megabytes stay unread. */
+/** Only this many base64 characters of the image are read; a size after them counts as unknown. */
 const IMAGE_HEAD_CHARS = 4096;
 
 export interface ToolSchema {
@@ -53,11 +53,14 @@ export function estimateMessagesTokens(messages: readonly object[]): number {
   return tokens;
 }
 
-/** A projected message, a message of an API, or a stored entry; an entry counts as what it contributes itself. */
+/**
+ * The tokens of a projected message, an API message or a stored entry; an entry counts with what it contributes
+ * itself.
+ */
 export function estimateTokens(message: object): number {
   const { type, role } = message as JsonObject;
   if (typeof role !== 'string') return typeof type === 'string' ? estimateEntryTokens(message as Entry) : 0;
-  // What a caller may still change is counted again.
+  // Do not cache objects that a caller may still change.
   if (!isSettled(message as JsonObject)) return messageTokens(message as JsonObject);
   let tokens = counted.get(message);
   if (tokens === undefined) {
@@ -86,8 +89,8 @@ function messageTokens(message: JsonObject): number {
 const counted = new WeakMap<object, number>();
 
 /**
- * What an entry adds to the context; `edit` is the content that stands for its own, null hides it. Entries do not
- * change, so one is counted once however often a compaction is planned over it.
+ * The tokens that an entry adds to the context; `edit` is the content that replaces its own, null hides it. Entries
+ * do not change, so each is counted once, however often a compaction is planned over it.
  */
 export function estimateEntryTokens(entry: Entry, edit?: unknown): number {
   if (edit === null) return 0;
@@ -145,7 +148,7 @@ function blockTokens(block: unknown): number {
   }
 }
 
-/** A signature is no text to the model, except that redacted thinking is nothing but its encrypted bytes. */
+/** The model does not read signatures as text. Redacted thinking, however, consists only of its encrypted bytes. */
 function thinkingTokens({ thinking, data, signature, thinkingSignature, redacted }: JsonObject): number {
   if (typeof thinking === 'string' && thinking !== '') return estimateTextTokens(thinking);
   const sealed = data ?? (redacted === true ? (signature ?? thinkingSignature) : undefined);
@@ -162,7 +165,7 @@ function resultTokens(result: unknown): number {
   let tokens = RESULT_TOKENS + textTokens(text);
   if (Array.isArray(images)) for (const image of images) tokens += blockTokens(image);
   if (typeof content === 'string') return tokens + estimateTextTokens(content);
-  // A result holds text and images, never another result: nesting cannot exhaust the stack.
+  // A result contains text and images, never another result, so nesting cannot overflow the stack.
   if (!Array.isArray(content)) return tokens;
   for (const block of content) {
     tokens += isObject(block) && block['type'] === 'tool_result' ? jsonTokens(block) : blockTokens(block);
@@ -195,7 +198,7 @@ function textTokens(text: unknown): number {
 function jsonTokens(value: unknown): number {
   if (typeof value === 'string') return estimateTextTokens(value);
   if (typeof value !== 'object' || value === null) return 1;
-  // Deeper than this it is not sent, and serialising it would exhaust the stack.
+  // Deeper values are not sent, and serializing them would overflow the stack.
   if (inspectJson({ value }, DEFAULT_RECORD_LIMITS.maxDepth + 1).tooDeep) return CALL_TOKENS;
   return estimateTextTokens(String(JSON.stringify(value)));
 }

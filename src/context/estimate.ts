@@ -2,12 +2,12 @@ import { LETTER_PAIRS } from './letter-pairs.ts';
 import { DENSE, scriptTable, TRAIL } from './scripts.ts';
 
 /**
- * How many tokens a text has, without a tokenizer: one pass over its code units that adds up where tokenizers
- * cut. They all split text into words, numbers, marks and white space first, so the cuts between those are nearly
- * certain; inside a word the pair of letters says how likely a cut is. Costs are never negative, so a longer text
- * never has fewer tokens, and little is carried from unit to unit, so a text costs what its parts cost.
+ * Estimates the tokens of a text without a tokenizer, in one pass over its code units that adds up where tokenizers
+ * cut. All tokenizers first split text into words, numbers, marks and white space, so those cuts are nearly certain;
+ * inside a word, the pair of letters determines how likely a cut is. Costs are never negative, so a longer text never
+ * has fewer tokens, and little state is carried from unit to unit, so a text costs about the sum of its parts.
  *
- * The reference is o200k_base; docs/decisions/0020 says why, how well it fits and what it never falls below.
+ * The reference is o200k_base; docs/decisions/0020 explains why, how well it fits and what it never falls below.
  */
 export function estimateTextTokens(text: string): number {
   const state: State = { tokens: 0, before: LINE_END, previous: 10, run: 0, strangeness: FAMILIAR };
@@ -19,23 +19,23 @@ export function estimateTextTokens(text: string): number {
 
 interface State {
   tokens: number;
-  /** Kind and code of the unit before. */
+  /** Kind and code of the previous unit. */
   before: number;
   previous: number;
-  /** Units since the word, number or row of marks began. */
+  /** Units since the current word, number or row of marks began. */
   run: number;
-  /** How unlike a common word the word is so far. */
+  /** How much the word so far differs from a common word. */
   strangeness: number;
 }
 
-/** One long loop is compiled worse than many calls of a short one: this doubles the speed. */
+/** A long loop is compiled worse than many calls of a short one: this doubles the speed. */
 const STRIDE = 512;
 
 const LOWER = 0;
 const UPPER = 1;
 const DIGIT = 2;
 const BLANK = 3;
-/** Two blanks or more: the last of them belongs to the word that follows, the others are a token of their own. */
+/** Two or more blanks: the last one belongs to the next word, the others are a token. */
 const BLANKS = 4;
 const LINE_END = 5;
 const MARK = 6;
@@ -50,7 +50,7 @@ const ASCII_KIND: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 10 || code === 13 ? LINE_END : MARK;
 });
 
-/** How often a word does not share a token with the one mark right before it, by mark. */
+/** How often a word does not share a token with the mark right before it, by mark. */
 const AFTER_MARK: Float64Array = markTable(0.9, [
   ['._', 0.03],
   ["'", 0.05],
@@ -59,28 +59,28 @@ const AFTER_MARK: Float64Array = markTable(0.9, [
   ['=[\\%,<$', 0.5],
 ]);
 
-/** What another mark of the same kind costs. People draw lines with some: a few tokens however long. */
+/** Cost of another mark of the same kind. People draw lines with some marks: a few tokens, however long. */
 const SAME_MARK: Float64Array = markTable(0.5, [['-=*#_./~+%', 0.04]]);
 
-/** What a mark costs next to another; the few that stand for themselves seldom share a token. */
+/** Cost of a mark next to a different one; some marks seldom share a token. */
 const NEXT_MARK: Float64Array = markTable(0, [['|@~+', 0.55]]);
 
-/** What the second, third and so on of a row of marks cost, in JSON and elsewhere. Nobody writes longer rows. */
+/** Cost of the second, third and later marks in a row, in JSON and elsewhere. Longer rows do not occur. */
 const JSON_ROW: readonly number[] = [0, 0.01, 0.04, 0.1, 0.15, 0.2];
 const OTHER_ROW: readonly number[] = [0, 0.05, 0.14, 0.3];
 const LONG_ROW = 0.5;
 const IN_JSON: Float64Array = markTable(0, [['",:{}[]', 1]]);
 
 /**
- * Words are shorter than this, so what goes on is no word: a key, a hash, letters without a gap. From here the cost
- * climbs to what such text costs, however common its pairs of letters are.
+ * Words are shorter than this; longer runs are keys, hashes or letters without a gap. From here on the cost rises to
+ * that of such text, however common its pairs of letters are.
  */
 const LONG_WORD = 11;
 const GLUED_STEP = 0.07;
 const GLUED = 0.55;
 const GLUED_FOREIGN = 1.05;
 
-/** A pair of letters counts for less in a word that is like a common one so far, for more in a strange one. */
+/** A pair of letters counts less in a word that looks common so far, and more in a strange one. */
 const FAMILIAR = -0.12;
 const STRANGEST = 1.6;
 const CAPITALS = 0.09;
@@ -115,7 +115,7 @@ function walk(text: string, start: number, end: number, state: State): void {
         before = kind;
         break;
       case DIGIT:
-        // Numbers are cut into threes.
+        // Tokenizers cut numbers into groups of three digits.
         run = before === DIGIT ? run + 1 : 0;
         if (run % 3 === 0) tokens++;
         before = DIGIT;
@@ -131,7 +131,7 @@ function walk(text: string, start: number, end: number, state: State): void {
         }
         break;
       case LINE_END:
-        // Shared with the line ends, blanks and marks before it.
+        // It shares a token with the line ends, blanks and marks before it.
         if (before === LINE_END) tokens += code === 13 && previous === 13 ? 0.5 : 0.08;
         else if (before === MARK || before === BLANK || before === BLANKS) tokens += 0.03;
         else tokens += before === FOREIGN ? 0.5 : 1;
@@ -139,7 +139,7 @@ function walk(text: string, start: number, end: number, state: State): void {
         break;
       case MARK:
         if (before !== MARK) {
-          // A blank takes the mark in, and no word joins them.
+          // A preceding blank joins the mark, and no word joins them.
           run = before === BLANK || before === BLANKS ? 1 : 0;
           if (before !== BLANK) tokens++;
         } else {
@@ -155,7 +155,7 @@ function walk(text: string, start: number, end: number, state: State): void {
         const weight = weights[script] ?? 1;
         const manner = manners[script];
         if (manner === TRAIL) {
-          // Lone, it is a character of its own.
+          // A lone low surrogate counts as a separate character.
           if ((previous & 0xfc00) !== 0xd800) tokens += weight;
         } else if (manner === DENSE) {
           if (before === FOREIGN) tokens += weight;

@@ -1,7 +1,7 @@
 /**
- * In hundredths: how likely a token begins at the second letter of a pair inside a word. Row by first letter, a
- * column of two digits by second, both a to z and without regard to case. Counted over English, other languages in
- * Latin script and code, cut by o200k_base; a pair that was hardly ever seen has 45.
+ * The probability, in hundredths, that a token begins at the second letter of a pair inside a word. One row per first
+ * letter, two digits per second letter, both a to z and regardless of case. Counted over English, other languages in
+ * Latin script and code, with the cuts of o200k_base; a pair that hardly occurred has 45.
  */
 const ROWS: readonly string[] = [
   '3600000039020019040901000000600033000000060100000110', // a

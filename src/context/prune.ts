@@ -3,14 +3,14 @@ import { type CountOptions, splitByTokenShare, sum, turnsOf } from './chunk.ts';
 export interface PruneOptions<T> extends CountOptions<T> {
   readonly messages: readonly T[];
   readonly maxContextTokens: number;
-  /** How much of the context history may take. */
+  /** The share of the context for history. */
   readonly maxHistoryShare?: number;
-  /** History is dropped in shares of one part in so many. */
+  /** History is dropped in parts of this number. */
   readonly parts?: number;
 }
 
 export interface PrunedHistory<T> {
-  /** What is kept: the newest turns. Dropped and kept together are all messages, in order. */
+  /** The kept messages: the newest turns. Dropped and kept ones together are all messages, in order. */
   readonly messages: readonly T[];
   readonly droppedMessagesList: readonly T[];
   readonly droppedChunks: number;
@@ -21,9 +21,9 @@ export interface PrunedHistory<T> {
 }
 
 /**
- * For programs with messages of their own; sessions are compacted instead. Drops the oldest share of the turns until the
- * rest fits its share of the context. Whole turns only, so no call loses its result; the last turn always stays, even
- * when it does not fit by itself.
+ * For programs with messages of their own; sessions are compacted instead. Drops the oldest part of the turns until
+ * the rest fits its share of the context. Whole turns only, so no call loses its result; the last turn always stays,
+ * even if it does not fit by itself.
  */
 export function pruneHistoryForContextShare<T extends object>({
   messages,

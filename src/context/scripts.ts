@@ -1,14 +1,14 @@
 /**
- * What one UTF-16 code unit outside ASCII costs, by script. A weight is the mean of what common tokenizers take in
- * running text, raised where needed so that no text of that script comes out below half of what the greediest of
- * them takes: an estimate that is high compacts early, one that is low overflows.
+ * Tokens per UTF-16 code unit outside ASCII, by script. A weight is the mean of common tokenizers in running text,
+ * raised where needed so that no text of that script is estimated below half of the highest count: an estimate that
+ * is too high compacts early, one that is too low overflows.
  */
 
-/** Written with spaces: the start of a word costs, the rest is cheap. */
+/** Scripts with spaces: the start of a word costs most. */
 const WORD = 0;
-/** Written without: every character costs by itself. */
+/** Scripts without spaces: every character costs the same. */
 export const DENSE = 1;
-/** The second half of a surrogate pair, which its first half has paid for. */
+/** The second half of a surrogate pair; the first half has the cost. */
 export const TRAIL = 2;
 
 export interface ScriptTable {
@@ -89,8 +89,8 @@ interface Level {
 }
 
 /**
- * The national character sets put the characters people use into their first level. The later row wins: what a
- * newspaper in simplified Chinese needs is cheaper than what only Taiwan or Japan writes.
+ * National character sets have the common characters in their first level. The later row wins: characters of
+ * newspapers in simplified Chinese are cheaper than those used only in Taiwan or Japan.
  */
 const LEVELS: readonly Level[] = [
   { encoding: 'big5', leads: [0xa4, 0xc6], trails: [0x40, 0xfe], weight: 1.15 },
@@ -104,7 +104,7 @@ const LAST_SYLLABLE = 0xd7a3;
 
 let table: ScriptTable | undefined;
 
-/** Made when the first character outside ASCII is met; takes a few milliseconds, once. */
+/** Created at the first character outside ASCII; that takes a few milliseconds, once. */
 export function scriptTable(): ScriptTable {
   table ??= build();
   return table;
@@ -146,7 +146,7 @@ function decode(bytes: Uint8Array, encoding: string): string {
   try {
     return new TextDecoder(encoding).decode(bytes);
   } catch {
-    // Expected of a Node built without ICU: every ideograph then counts as rare, which is high and safe.
+    // Expected in a Node built without ICU: every ideograph then counts as rare, which is high and safe.
     return '';
   }
 }

@@ -1,13 +1,13 @@
 import { estimateTextTokens } from './estimate.ts';
 
-/** More of the head is kept: it says what the output is; the tail says how it ended. */
+/** More of the head is kept: it shows what the output is; the tail shows how it ended. */
 const HEAD_SHARE = 2 / 3;
 
 export type TruncateLimit = { readonly maxChars: number } | { readonly maxTokens: number };
 
 /**
- * Shortens the text of a tool result to its head and its tail with a notice between. A text that fits comes back
- * as it is; a limit below the notice gives the notice alone. Never cuts inside a character.
+ * Shortens the text of a tool result to its head and its tail with a notice in between. A text that fits is returned
+ * unchanged; a limit below the notice's length returns the notice alone. Never cuts inside a character.
  */
 export function truncateToolText(text: string, limit: TruncateLimit): string {
   if ('maxChars' in limit) return text.length <= limit.maxChars ? text : headAndTail(text, limit.maxChars);
@@ -19,13 +19,14 @@ export function truncateToolText(text: string, limit: TruncateLimit): string {
     const cut = headAndTail(text, chars);
     const counted = estimateTextTokens(cut);
     if (counted <= maxTokens || chars === 0) return cut;
-    // Head and tail can be denser than the whole; shrinking by a tenth at least ends the search.
+    // Head and tail can have more tokens per character than the whole text; shrinking by at least a tenth ends the
+    // loop.
     chars = Math.floor(chars * Math.min(0.9, maxTokens / counted));
   }
 }
 
 function headAndTail(text: string, maxChars: number): string {
-  // The notice is made for the longest count it can name, so that naming a shorter one cannot break the limit.
+  // Reserve the notice's maximum length, so that a shorter count in it cannot break the limit.
   const room = Math.max(0, maxChars - notice(text.length).length);
   const headEnd = boundary(text, Math.floor(room * HEAD_SHARE), -1);
   const tailStart = boundary(text, text.length - (room - headEnd), 1);
@@ -36,7 +37,7 @@ function notice(characters: number): string {
   return `\n[... ${characters.toLocaleString('en')} characters left out ...]\n`;
 }
 
-/** The nearest place at or beside `index` that is not between the halves of a surrogate pair. */
+/** The nearest index that is not between the halves of a surrogate pair. */
 function boundary(text: string, index: number, step: 1 | -1): number {
   const high = (text.charCodeAt(index - 1) & 0xfc00) === 0xd800;
   const low = (text.charCodeAt(index) & 0xfc00) === 0xdc00;
@@ -56,17 +57,17 @@ export interface ToolCut {
 export interface TruncationPlan {
   readonly cuts: readonly ToolCut[];
   readonly savedTokens: number;
-  /** Whether that is all that had to be saved. */
+  /** Whether the excess is covered. */
   readonly enough: boolean;
 }
 
-/** Results are brought down level by level, so the largest go first whatever their age. */
+/** Results are shortened level by level, so the largest come first, whatever their age. */
 const LEVELS: readonly number[] = [16_000, 8000, 4000, 2000, 1000, 500];
 
 /**
- * Which results of a history, oldest first, to shorten so that it loses `excessTokens`. On each level the oldest
- * are cut first, so of equal ones the newest is kept longest. A cut goes down to its level and not just as far as
- * needed: the next turn would have to cut again, and every cut breaks the provider's cache.
+ * Which results of a history, oldest first, to shorten so that it loses `excessTokens`. On each level the oldest are
+ * cut first, so of equal results the newest stays longest. A cut goes down to its level, not just as far as needed:
+ * otherwise the next turn would have to cut again, and every cut breaks the provider's cache.
  */
 export function planToolTruncation(results: readonly ToolResultSize[], excessTokens: number): TruncationPlan {
   const left = results.map(({ tokens }) => tokens);

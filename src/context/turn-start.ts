@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../transcript/json.ts';
 
-/** A user message that carries no tool results. */
+/** Whether this is a user message without tool results. */
 export function beginsTurn(message: object): boolean {
   return spoken(message)['role'] === 'user' && !carriesResults(message);
 }

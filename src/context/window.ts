@@ -4,7 +4,7 @@ export const DEFAULT_CONTEXT_TOKENS = 200_000;
 export const CONTEXT_WINDOW_HARD_MIN_TOKENS = 16_000;
 export const CONTEXT_WINDOW_WARN_BELOW_TOKENS = 32_000;
 
-/** Where a window's size comes from; `learned` is what an overflow error named, `option` a cap someone set. */
+/** The source of a window's size; `learned` comes from an overflow error, `option` is a limit that a user set. */
 export type WindowSource = 'learned' | 'model' | 'modelsConfig' | 'agentDefaults' | 'default' | 'option';
 
 export interface ContextWindowInfo {
@@ -12,7 +12,7 @@ export interface ContextWindowInfo {
   readonly source: WindowSource;
 }
 
-/** The parts of a configuration that say something about windows; anything else in it is not looked at. */
+/** The parts of a configuration about windows; other parts are ignored. */
 export interface WindowConfig {
   readonly models?: { readonly providers?: Readonly<Record<string, unknown>> };
   readonly agents?: { readonly defaults?: { readonly contextTokens?: number } };
@@ -21,16 +21,16 @@ export interface WindowConfig {
 export interface ResolveWindowInput {
   readonly provider?: string | undefined;
   readonly modelId?: string | undefined;
-  /** What the model says of itself. */
+  /** The window that the model declares. */
   readonly contextWindow?: number | undefined;
   readonly config?: WindowConfig | undefined;
-  /** Windows that overflow errors have named, by `provider/model`. */
+  /** Windows from overflow errors, by `provider/model`. */
   readonly learned?: LearnedWindows | undefined;
-  /** A cap, given as option, flag, agent or session setting: the smaller wins. */
+  /** A limit from an option, flag, agent or session setting; the smallest counts. */
   readonly contextTokens?: number | undefined;
 }
 
-/** The first source that knows wins; what an overflow error said is a fact and beats every claim. */
+/** Takes the first source with a value. An overflow error is a fact and beats every declaration. */
 export function resolveContextWindow(input: ResolveWindowInput): ContextWindowInfo {
   const { provider = '', modelId = '', config, learned, contextTokens } = input;
   const known = learned?.[windowKey(provider, modelId)];
@@ -65,10 +65,10 @@ function windowKey(provider: string, modelId: string): string {
   return `${provider}/${modelId}`;
 }
 
-/** A limit below this is a misread number, not a window. */
+/** A smaller limit is a misread number, not a window. */
 const MIN_LEARNED_TOKENS = 512;
 
-/** From now on the window of this model is what its overflow error named. */
+/** Records the window that an overflow error of this model named. */
 export function learnWindow(
   learned: LearnedWindows,
   {

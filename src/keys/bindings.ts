@@ -1,7 +1,7 @@
 import type { PeerKind } from './build.ts';
 import { DEFAULT_AGENT_ID, parseAgentId } from './ids.ts';
 
-/** Which agent answers: a binding applies when every field it names is equal. */
+/** Chooses the agent that answers: a binding applies if every field it names is equal. */
 export interface Binding {
   readonly agentId: string;
   readonly match: {
@@ -20,7 +20,7 @@ export interface BindingSubject {
   readonly peerKind?: PeerKind | undefined;
 }
 
-/** The most specific binding wins (peer > guild > account > channel > default); among equals, the first listed. */
+/** The most specific binding wins (peer > guild > account > channel > default); among equal ones, the first. */
 export function resolveBoundAgent(
   subject: BindingSubject,
   { bindings = [], defaultAgent = DEFAULT_AGENT_ID }: BoundAgentOptions = {},

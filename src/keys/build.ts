@@ -1,7 +1,7 @@
 import { escapeKeyPart } from './escape.ts';
 import { DEFAULT_MAIN_KEY, formatSessionKey } from './session-key.ts';
 
-/** Which conversations of one person are one session. */
+/** Which conversations of one person share a session. */
 export type DmScope = 'main' | 'per-peer' | 'per-channel-peer' | 'per-account-channel-peer';
 export type PeerKind = 'direct' | 'group' | 'channel';
 
@@ -50,7 +50,7 @@ export function buildAgentPeerSessionKey(input: PeerKeyInput): string {
   }
 }
 
-/** `<channel>:<accountId>:<peerKind>:<peerId>`: where the history of a group is kept, whichever agent reads it. */
+/** `<channel>:<accountId>:<peerKind>:<peerId>`: the history of a group, shared by all agents that read it. */
 export function buildGroupHistoryKey({ channel, accountId, peerKind, peerId }: GroupHistoryKeyInput): string {
   return [channel, accountId, peerKind, peerId].map(escapeKeyPart).join(':');
 }

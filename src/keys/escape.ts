@@ -4,10 +4,10 @@ import { quoted } from '../messages/quoted.ts';
 /**
  * Escaping of opaque ids inside a session key.
  *
- * Ids keep their case and script. Escaped are the key's own syntax (`:` `/` `%`), what terminals and line
- * formats act on (controls, line separators, bidi controls), and lone surrogates: UTF-8 files and databases
- * would turn every one of those into U+FFFD, and two different peers would share one conversation.
- * ASCII becomes `%XX`, anything else `%uXXXX` per code unit.
+ * Ids keep their case and script. Escaped are the key's syntax (`:` `/` `%`), characters that terminals and line
+ * formats act on (controls, line separators, bidi controls), and lone surrogates: UTF-8 files and databases would
+ * replace each of those with U+FFFD, and two different senders would share a conversation. ASCII becomes `%XX`,
+ * anything else `%uXXXX` per code unit.
  */
 const NEEDS_ESCAPE =
   /[:/%\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

@@ -1,13 +1,13 @@
 import { failure } from '../messages/failure.ts';
 import { quoted } from '../messages/quoted.ts';
 
-/** Ids that become file names are checked here and nowhere else (P8: no path from an id). */
+/** The only check of ids that become file names (P8: no path from an id). */
 const AGENT_ID = /^[a-z0-9_][a-z0-9_-]{0,63}$/;
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 export const DEFAULT_AGENT_ID = 'main';
 
-/** For names a person typed into a config file: makes the nearest valid id. APIs use `parseAgentId`. */
+/** For names that a user typed into a configuration file: makes the nearest valid id. APIs use `parseAgentId`. */
 export function normalizeAgentId(name: string): string {
   const id = name
     .trim()
@@ -33,10 +33,10 @@ export function parseSessionId(id: string): string {
   throw failure('INVALID_ID', 'id.badSession', { id: quoted(id) }, { details: { id } });
 }
 
-/** Windows opens a device for these file names, whatever their ending. */
+/** Windows opens a device for these file names, whatever their extension. */
 const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
-/** For sessions that are created: one that exists under such a name still opens. */
+/** For new sessions only: an existing one with such a name still opens. */
 export function parseNewSessionId(id: string): string {
   if (!DEVICE_NAME.test(id)) return parseSessionId(id);
   throw failure('INVALID_ID', 'id.deviceName', { id: quoted(id) }, { details: { id } });

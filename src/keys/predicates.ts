@@ -1,6 +1,6 @@
 /**
- * Quick questions about a key, by the names users of other systems know. They look at the shape only and
- * never throw, so they can be asked about keys that came from elsewhere; `parseSessionKey` is the strict reader.
+ * Quick tests of a key, under the names that other tools use. They only look at its form and never throw, so they
+ * work with keys from elsewhere; `parseSessionKey` is the strict parser.
  */
 
 export interface AgentSessionKey {
@@ -22,7 +22,7 @@ export function isAcpSessionKey(key: string): boolean {
   return parseAgentSessionKey(key)?.rest.startsWith('acp:') ?? false;
 }
 
-/** The key a thread hangs under, or null where the key is no thread's. The last marker wins. */
+/** The key above a thread's key, or null if the key is not a thread's. The last marker counts. */
 export function resolveThreadParentSessionKey(key: string): string | null {
   const segments = key.split(':');
   const marker = segments.at(-2);

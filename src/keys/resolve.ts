@@ -4,7 +4,7 @@ import { buildAgentMainSessionKey, buildAgentPeerSessionKey, type DmScope, type 
 import { parseAgentId } from './ids.ts';
 import { formatSessionKey, parseSessionKey, type ThreadMarker } from './session-key.ts';
 
-/** The part of an inbound message that decides which conversation it belongs to. */
+/** The part of an inbound message that determines its conversation. */
 export interface RouteInput {
   readonly agentId?: string | undefined;
   readonly channel?: string | undefined;
@@ -14,19 +14,19 @@ export interface RouteInput {
   readonly peerKind?: PeerKind | undefined;
   readonly thread?: string | undefined;
   readonly threadMarker?: ThreadMarker | undefined;
-  /** A key the sender chose itself; it wins over everything else. */
+  /** A key that the sender chose; it wins over everything else. */
   readonly sessionKey?: string | undefined;
 }
 
 export interface RoutingRules extends BoundAgentOptions {
-  /** `global`: everybody shares one conversation. */
+  /** `global`: all senders share one conversation. */
   readonly scope?: 'global' | 'per-sender';
   /** Unset: `main` on the owner's own channels, `per-channel-peer` on all others. */
   readonly dmScope?: DmScope;
   readonly mainKey?: string;
-  /** Channels only the owner can write on. */
+  /** Channels on which only the owner can write. */
   readonly ownChannels?: readonly string[];
-  /** One person, many accounts: `{ alice: ['telegram:123', 'discord:987'] }`, each `<channel>:<peer>`. */
+  /** One person with many accounts: `{ alice: ['telegram:123', 'discord:987'] }`, each `<channel>:<peer>`. */
   readonly identityLinks?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -37,7 +37,9 @@ export function isOwnChannel(channel: string, { ownChannels = OWN_CHANNELS }: Ro
   return ownChannels.includes(channel);
 }
 
-/** Thread beats group beats direct chat: a thread's key is the key of where it hangs plus its own id. */
+/**
+ * A thread wins over a group, a group over a direct chat. A thread's key is its parent's key plus the thread's id.
+ */
 export function resolveSessionKey(input: RouteInput, rules: RoutingRules = {}): string {
   if (input.sessionKey !== undefined) return formatSessionKey(parseSessionKey(input.sessionKey));
   if (rules.scope === 'global') return formatSessionKey({ kind: 'global' });
@@ -79,8 +81,8 @@ function resolveBase(input: RouteInput, rules: RoutingRules & { readonly agentId
 }
 
 /**
- * A linked account takes the name of its person. A stranger whose own id is that name must not inherit the
- * conversation, so ids that read like a name (after any number of `~`) get one more `~`: still one to one.
+ * A linked account gets the name of its person. A different sender whose id equals that name must not inherit the
+ * conversation, so such ids (also with any number of leading `~`) get one more `~`; the mapping stays one to one.
  */
 function linkedPeer(address: string, peer: string, links: RoutingRules['identityLinks'] = {}): string {
   let readsLikeName = false;

@@ -6,10 +6,10 @@ import { escapeKeyPart, escapeUnit, unescapeKeyPart } from './escape.ts';
 import { parseAgentId } from './ids.ts';
 
 /**
- * The grammar of session keys: one function writes it, one reads it, and they are inverse (I-1).
+ * The grammar of session keys: one function writes a key, another reads it, and they are inverse (I-1).
  *
- * Every form ends in `<literal>:<id>`, so a thread marker can be told from an id that happens to be called
- * "thread", and a channel or main key that is called like a literal is escaped in its first letter.
+ * Every form ends in `<literal>:<id>`, so a thread marker differs from an id with the value "thread". A channel or
+ * main key that equals a literal is escaped in its first letter.
  */
 
 export type ThreadMarker = 'thread' | 'topic';
@@ -21,7 +21,10 @@ export interface ThreadRef {
 
 interface AgentKey {
   readonly agentId: string;
-  /** Outermost last: `…:thread:1:topic:2` has two; the parent of a thread is the key without its last. */
+  /**
+   * The innermost thread comes last: `…:thread:1:topic:2` has two; the parent of a thread is the key without its last
+   * one.
+   */
   readonly threads?: readonly ThreadRef[];
 }
 
@@ -37,7 +40,7 @@ export type SessionKeyParts =
   | (AgentKey & { readonly kind: 'group' | 'channel'; readonly channel: string; readonly id: string })
   | (AgentKey & { readonly kind: 'subagent' | 'session' | 'hook' | 'acp'; readonly id: string })
   | (AgentKey & { readonly kind: 'cron'; readonly job: string; readonly run?: string })
-  /** A key of another tool in none of the forms above; kept as it is. */
+  /** A key of another tool in none of the forms above; stored unchanged. */
   | (AgentKey & { readonly kind: 'other'; readonly parts: readonly string[] });
 
 export const DEFAULT_MAIN_KEY = 'main';
@@ -95,9 +98,9 @@ function formatBase(parts: Exclude<SessionKeyParts, { kind: 'global' }>): string
 }
 
 /**
- * Reads a key in canonical form, or the three-part form `<agent>:<channel>:<peer>`.
- * A key that would be written differently (a needless or lower-case escape) is refused: two spellings of
- * one conversation would be two conversations.
+ * Reads a key in canonical form, or the three-part form `<agent>:<channel>:<peer>`. Refuses a key with a
+ * non-canonical spelling (a needless or lower-case escape): two spellings of one conversation would be two
+ * conversations.
  */
 export function parseSessionKey(key: string): SessionKeyParts {
   if (key.length > MAX_KEY_LENGTH)
@@ -123,7 +126,7 @@ export function parseSessionKey(key: string): SessionKeyParts {
   return parts;
 }
 
-/** The agent whose conversation it is; the one that everybody shares is kept with `main`. */
+/** The agent of a conversation; the global conversation belongs to `main`. */
 export function agentOfKey(key: string | SessionKeyParts): string {
   const parts = typeof key === 'string' ? parseSessionKey(key) : key;
   return parts.kind === 'global' ? 'main' : parts.agentId;
@@ -137,7 +140,7 @@ export function normalizeSessionKey(key: string): string {
 function parseRest(rest: readonly string[], agentId: string): Exclude<SessionKeyParts, { kind: 'global' }> {
   const threads: ThreadRef[] = [];
   let end = rest.length;
-  // A marker is the last part but one; nothing else in the grammar lets an id stand there.
+  // A marker is the second to last part; the grammar allows no id there.
   for (let marker = rest[end - 2]; end >= 3 && isThreadMarker(marker); marker = rest[end - 2]) {
     threads.unshift({ marker, id: unescapeKeyPart(rest[end - 1] ?? '') });
     end -= 2;
@@ -177,7 +180,7 @@ function part(id: string, what: KeyPart): string {
   return escapeKeyPart(id);
 }
 
-/** A name that stands where the grammar has literals: one called like a literal is escaped, not confused with it. */
+/** A name in a position where the grammar has literals. A name that equals a literal is escaped. */
 function name(id: string, what: KeyPart): string {
   return LITERALS.has(id) ? escapeUnit(id) + id.slice(1) : part(id, what);
 }

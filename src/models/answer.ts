@@ -18,8 +18,8 @@ export interface AnswerEnd {
 }
 
 /**
- * Gathers events into the message they make. Models end their streams with it, and whoever reads a stream that
- * breaks gets from it what had arrived: text as far as it came, and never half a call.
+ * Collects events into the message that they form. Models end their streams with it. After a broken stream, the
+ * caller gets what had arrived: the text so far, and never half a call.
  */
 export class Answer {
   readonly #blocks = new Map<number, Block>();
@@ -61,7 +61,7 @@ export class Answer {
     return text;
   }
 
-  /** In the model's order, without the empty texts some models open an answer with. */
+  /** In the model's order, without the empty texts with which some models begin an answer. */
   content(): Block[] {
     const blocks = [...this.#blocks].sort(([a], [b]) => a - b).map(([, block]) => block);
     return blocks.filter((block) => block.type !== 'text' || block.text !== '');

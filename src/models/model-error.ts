@@ -5,17 +5,17 @@ import type { Model } from './model.ts';
 import { isRateLimitText, type OverflowNumbers, readNumbers, readOverflow } from './overflow.ts';
 import { type ResponseHeaders, readRetryAfter } from './retry-after.ts';
 
-/** What is known of a failed call, whoever reported it. */
+/** The known facts about a failed call, from any source. */
 export interface ProviderFailure {
   readonly message: string;
   readonly status?: number | undefined;
-  /** The provider's own words for the kind: Anthropic's `type`, OpenAI's `code` and `type`. */
+  /** The provider's own codes: Anthropic's `type`, OpenAI's `code` and `type`. */
   readonly codes?: readonly string[] | undefined;
   readonly headers?: ResponseHeaders | undefined;
   readonly requestId?: string | undefined;
-  /** The response had no body: how Cerebras says that a request is too long. */
+  /** The response had no body; Cerebras reports a too long request like this. */
   readonly emptyBody?: boolean | undefined;
-  /** The connection broke or never was: nobody refused anything. */
+  /** The connection broke or could not be opened: the provider refused nothing. */
   readonly broken?: boolean | undefined;
   readonly overflow?: OverflowNumbers | undefined;
   readonly cause?: unknown;
@@ -30,7 +30,7 @@ interface Verdict {
   readonly code: ErrorCode;
   /** What the text says if the provider gave no reason. */
   readonly why: AnswerCode;
-  /** Whether the very same request may succeed when it is sent again. */
+  /** Whether the same request may succeed when it is sent again. */
   readonly retryable: boolean;
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -69,13 +69,13 @@ const BY_CODE: ReadonlyMap<string, Verdict> = new Map([
   ['server_error', PASSING],
 ]);
 
-/** Passing by their nature: overloaded, restarting, or behind a proxy that gave up. */
+/** Temporary by nature: overloaded, restarting, or a proxy that gave up. */
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 500, 502, 503, 504, 529]);
 
 const SPENT_TEXT =
   /credit balance is too low|insufficient (?:credits|balance|quota)|reached your (?:specified )?(?:api )?usage limits|spend(?:ing)? limit|exceeded your current quota/i;
 
-/** From what a provider said to a coded error: by status and provider code first, by text last. */
+/** Converts a provider's answer to an error with a code: by status and provider code first, by text last. */
 export function modelError(
   given: ProviderFailure,
   { provider, id }: Pick<Model, 'provider' | 'id'>,
@@ -93,7 +93,7 @@ export function modelError(
     ...(codes[0] !== undefined && { providerCode: codes[0] }),
     ...(requestId !== undefined && { requestId }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
-    // Both big SDKs obey this header, so providers rely on it to stop hopeless retries.
+    // Both large SDKs obey this header, so providers use it to stop useless retries.
     retryable: verdict.retryable && headers['x-should-retry'] !== 'false',
     ...verdict.details,
     ...numbers,
@@ -102,7 +102,7 @@ export function modelError(
   return failure(verdict.code, verdict.why, { provider, model: id, text }, { details, cause });
 }
 
-/** Names of the same in other spellings: ThrottlingException, RateLimitError, quota_exceeded. */
+/** The same codes in other spellings: ThrottlingException, RateLimitError, quota_exceeded. */
 const RATE_CODE = /rate_?limit|throttl|quota|too_?many_?requests/i;
 
 function judge({ message, status, codes = [], emptyBody, broken }: ProviderFailure): Verdict {
@@ -110,11 +110,11 @@ function judge({ message, status, codes = [], emptyBody, broken }: ProviderFailu
   const known = named ?? (codes.some((code) => RATE_CODE.test(code)) ? RATE : undefined);
   if (known === SPENT || status === 402) return SPENT;
   if (status === 401 || status === 403) return AUTH;
-  // Gemini says the same words of limits per minute; those pass.
+  // Gemini uses the same words for limits per minute, which are temporary.
   if (SPENT_TEXT.test(message) && !codes.includes('RESOURCE_EXHAUSTED')) return SPENT;
   if (status === 429) return RATE;
   if (status === 404) return UNKNOWN;
-  // A request too large for a limit per minute comes as 413 from some; history must not pay for that.
+  // Some providers send 413 for a request above a limit per minute; that must not cause a compaction.
   if (status === 413) return known === RATE || isRateLimitText(message) ? RATE : OVERFLOW;
   if (known !== undefined) return known;
   if (status === 400 && emptyBody === true) return OVERFLOW;
@@ -124,7 +124,7 @@ function judge({ message, status, codes = [], emptyBody, broken }: ProviderFailu
   return FAILED;
 }
 
-/** What a caller's own client says of a failed call: `error.code` and `error.type` as the provider wrote them. */
+/** The failure of a call by the caller's own client: `error.code` and `error.type` as the provider sent them. */
 export interface CallFailure {
   readonly status?: number | undefined;
   readonly code?: string | number | null | undefined;
@@ -132,7 +132,7 @@ export interface CallFailure {
   readonly message?: string | undefined;
 }
 
-/** For loops of one's own: the numbers of a refusal that says "too long", undefined for any other failure. */
+/** For custom loops: the numbers of a refusal for length. @returns `undefined` for any other failure. */
 export function findContextOverflow({
   status,
   code,
@@ -148,7 +148,7 @@ export function findContextOverflow({
 /** Some clients put the status and the missing body into the text. */
 const NO_BODY = /^(?:4(?:00|13)(?: status code)?)? ?(?:\(no body\))?$/i;
 
-/** A call that was stopped on request; the reason given with the signal is the cause. */
+/** The error of a call that was aborted on request; the signal's reason is the cause. */
 export function abortedError(
   { provider, id }: Pick<Model, 'provider' | 'id'>,
   signal: AbortSignal | undefined,

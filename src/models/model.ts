@@ -6,28 +6,28 @@ import type { ProjectedMessage } from '../transcript/render/conversation.ts';
 import type { Target } from '../transcript/render/target.ts';
 
 /**
- * The port to language models. A model sees what the request says and nothing else, answers as a stream, and
- * fails with a `RepriseError`: MODEL_AUTH, MODEL_UNKNOWN, MODEL_RATE_LIMITED, MODEL_FAILED, MODEL_TIMEOUT,
- * CONTEXT_OVERFLOW or ABORTED. Models keep no conversation, so one object may serve many at once.
+ * The port to language models. A model sees only the request, answers as a stream, and fails with a `RepriseError`:
+ * MODEL_AUTH, MODEL_UNKNOWN, MODEL_RATE_LIMITED, MODEL_FAILED, MODEL_TIMEOUT, CONTEXT_OVERFLOW or ABORTED. Models
+ * store no conversation, so one object may serve many callers at once.
  */
 export interface Model {
-  /** The provider's own name for the model; `provider` and `id` are what a stored answer is signed with. */
+  /** The provider's name for the model; `provider` and `id` are stored with each answer. */
   readonly id: string;
   readonly provider: string;
   /** Name of the wire format, as stored in `api` of an answer. */
   readonly api: string;
-  /** Whom a history is to be projected for before it is sent here. */
+  /** The target for which a history must be projected before it is sent here. */
   readonly target: Target;
-  /** In tokens, where it is known. */
+  /** In tokens, if known. */
   readonly contextWindow?: number;
-  /** The most tokens one answer may have. */
+  /** Maximum number of tokens in one answer. */
   readonly maxOutput?: number;
   readonly cost?: ModelCost;
-  /** The last event of a stream that ends well is `finish`; any other end is thrown. */
+  /** The last event of a successful stream is `finish`; any other end throws. */
   stream(request: ModelRequest, options?: ModelStreamOptions): AsyncIterable<ModelEvent>;
 }
 
-/** Prices per million tokens, in one currency. Cached tokens without a price of their own cost as input. */
+/** Prices per million tokens, in one currency. Without a price for cached tokens, the input price applies. */
 export interface ModelCost {
   readonly input: number;
   readonly output: number;
@@ -38,7 +38,7 @@ export interface ModelCost {
 export interface ModelTool {
   readonly name: string;
   readonly description?: string;
-  /** JSON Schema of the input; an object at its top. */
+  /** JSON Schema of the input; the top level is an object. */
   readonly inputSchema: JsonObject;
 }
 
@@ -46,15 +46,15 @@ export type ThinkingLevel = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhi
 
 export interface ModelRequest {
   readonly system?: string;
-  /** Projected for `target` of this very model. */
+  /** Projected for `target` of this model. */
   readonly messages: readonly ProjectedMessage[];
   readonly tools?: readonly ModelTool[];
   readonly maxOutputTokens?: number;
   /** Unset: the provider's default. */
   readonly thinkingLevel?: ThinkingLevel;
-  /** `off` for requests nobody will continue, such as summaries: writing to a prompt cache costs extra. */
+  /** `off` for requests that will not be continued, such as summaries: writing to a prompt cache costs extra. */
   readonly cache?: 'auto' | 'off';
-  /** Requests that share a beginning share this, for providers that route by it: the session's id. */
+  /** Shared by requests with a common start, for providers that route by it: the session's id. */
   readonly cacheKey?: string;
 }
 
@@ -63,7 +63,7 @@ export interface ModelStreamOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `block` is the place in the answer's content, so that what is stored has the blocks the model made. */
+/** `block` is the index in the answer's content, so that the stored answer has the model's blocks. */
 export type ModelEvent =
   | { readonly type: 'text_delta'; readonly block: number; readonly text: string }
   | {
@@ -72,7 +72,7 @@ export type ModelEvent =
       readonly text: string;
       /** Comes with the last delta of its block; opaque, byte-exact. */
       readonly signature?: string;
-      /** The thinking is hidden and all there is of it is the signature. */
+      /** The thinking is hidden; only the signature exists. */
       readonly redacted?: boolean;
     }
   | ToolCallEvent
@@ -88,14 +88,14 @@ export type ModelEvent =
     }
   | FinishEvent;
 
-/** Sent for whole calls of answers that ended well, never for what a broken stream left behind. */
+/** Emitted for complete calls of answers that ended normally, never for the rest of a broken stream. */
 export interface ToolCallEvent {
   readonly type: 'tool_call';
   readonly block: number;
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** Set where the arguments are no JSON object or were cut off: `input` is empty and the call must not run. */
+  /** Set if the arguments are not a JSON object or were cut off: `input` is empty, and the call must not run. */
   readonly rawArguments?: string;
   /** Opaque, byte-exact. */
   readonly signature?: string;
@@ -104,10 +104,10 @@ export interface ToolCallEvent {
 export interface FinishEvent {
   readonly type: 'finish';
   readonly stopReason: StopReason;
-  /** Missing where the provider reported none: a guess here would spoil every calibration. */
+  /** Missing if the provider reported none: a guess here would spoil every calibration. */
   readonly usage?: Usage;
-  /** Ready to be stored as it is. */
+  /** Ready to be stored. */
   readonly message: AssistantMessage;
-  /** The provider's name for this answer. */
+  /** The provider's id of this answer. */
   readonly responseId?: string;
 }

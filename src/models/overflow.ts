@@ -1,6 +1,6 @@
 import type { StopReason, Usage } from '../transcript/entry.ts';
 
-/** How large a request may be and was, as far as the provider said so. */
+/** The limit and the actual size of a request, as far as the provider reported them. */
 export interface OverflowNumbers {
   readonly limit?: number;
   readonly actual?: number;
@@ -8,12 +8,12 @@ export interface OverflowNumbers {
 
 const LIMIT = String.raw`(?<limit>\d[\d,_]*)`;
 const ACTUAL = String.raw`(?<actual>\d[\d,_]*)`;
-/** Limits of this kind are not the window. */
+/** Limits in these units are not the window. */
 const OTHER_UNIT = '(?:[kmg]i?b|bytes|images?|files?|tools?|requests?|messages?|characters|items?|pages?|%)';
 
 /**
- * How providers say that a request is too long, those that name more before those that name less. Whole phrases only:
- * the words "token" and "context" alone stand in rate limits, expired credentials and much else.
+ * Phrases that mean "the request is too long", the more specific ones first. Whole phrases only: the words "token"
+ * and "context" alone also appear in rate limits, expired credentials and many other errors.
  */
 const PHRASES: readonly RegExp[] = [
   `prompt is too long(?:: ${ACTUAL} tokens? > ${LIMIT} maximum)?`,
@@ -43,7 +43,7 @@ const PHRASES: readonly RegExp[] = [
   'token limit exceeded|too many tokens',
 ].map((source) => new RegExp(source, 'is'));
 
-/** Said about too much too fast, or of credentials; these texts may hold the phrases above. */
+/** Texts about rate limits or credentials, which may contain the phrases above. */
 const RATE_LIMIT =
   /\brate.?limit|too many requests|(?:tokens|requests) per (?:second|min|hour|day)|\bTPM\b|please wait before|throttl|quota|\b(?:hourly|daily|monthly)\b/i;
 const EXPIRED = /token (?:has )?expired|expired token/i;
@@ -52,14 +52,14 @@ export function isRateLimitText(text: string): boolean {
   return RATE_LIMIT.test(text);
 }
 
-/** The numbers of a text that says "too long", undefined for any other text. */
+/** The numbers of a text that says "too long". @returns `undefined` for any other text. */
 export function readOverflow(text: string): OverflowNumbers | undefined {
   // Error bodies can quote the request; the provider's own words are at the start.
   const head = text.slice(0, 4000);
   return RATE_LIMIT.test(head) || EXPIRED.test(head) ? undefined : readNumbers(head);
 }
 
-/** The same where a status or code has decided already that it is about length. */
+/** Like `readOverflow`, if a status or code has already shown that the failure is about length. */
 export function readNumbers(text: string): OverflowNumbers | undefined {
   const head = text.slice(0, 4000);
   for (const phrase of PHRASES) {
@@ -79,8 +79,8 @@ function count(text: string | undefined): number | undefined {
 }
 
 /**
- * Some servers cut the beginning off a long prompt and say nothing. It shows in the numbers: more input than the
- * window holds, or an answer of no tokens that stopped for its length with the window full.
+ * Some servers silently cut off the start of a long prompt. The numbers show it: more input than the window, or an
+ * answer without tokens that stopped for its length with a full window.
  */
 export function isSilentOverflow(
   { stopReason, usage }: { readonly stopReason: StopReason; readonly usage?: Usage },

@@ -13,7 +13,7 @@ export interface TokenCounts {
 
 const MILLION = 1_000_000;
 
-/** Usage as it is stored. Without prices there is no cost: zero would say that it was free. */
+/** Usage in its stored form. Without prices the cost is unset, because zero would mean that it was free. */
 export function usageOf(counts: TokenCounts, prices?: ModelCost): Usage {
   const { input, output, cacheRead = 0, cacheWrite = 0, reasoning } = counts;
   return {

@@ -4,34 +4,34 @@ import type { TextBlock } from './entry.ts';
 import { isObject, type JsonObject } from './json.ts';
 
 /**
- * Large images and tool texts are kept beside the session, and a short text that names them stays in the line
- * (docs/format.md, Blobs). Readers that know nothing of this see a text. Whatever could not be put back exactly
- * as it was given stays where it is.
+ * Large images and tool texts are stored beside the session, and a short text in the line references them
+ * (docs/format.md, Blobs). Readers that do not know this see a text. A part that could not be restored exactly stays
+ * in its line.
  */
 
-/** What stands in a line for a large part of it. */
+/** The reference that a line contains for a large part. */
 export interface BlobReference extends TextBlock {
   /** `sha256:` and 64 hex digits. */
   readonly blob: string;
   readonly bytes: number;
-  /** `text/plain` for text, else the image's own. */
+  /** `text/plain` for text, otherwise the type of the image. */
   readonly mimeType: string;
-  /** The image's `data` was no plain base64: the blob holds that very text. */
+  /** The image's `data` was not plain base64: the blob contains that text. */
   readonly blobEncoding?: 'utf8';
 }
 
-/** Larger parts leave their line. */
+/** Larger parts are moved out of their line. */
 const THRESHOLD = 64 * 1024;
 const PREVIEW_BYTES = 2048;
-/** Content inside content, deeper than any format has it: no input can exhaust the stack. */
+/** Maximum nesting of content inside content, deeper than in any format, so that no input can overflow the stack. */
 const MAX_NESTING = 8;
 const NAME = /^sha256:[0-9a-f]{64}$/;
 const IMAGE_TYPE = /^image\/[\w.+-]{1,64}$/;
 const TEXT_TYPE = 'text/plain';
 
 /**
- * The entry without its large parts, or the entry itself where there are none. `keep` is given the bytes of each
- * and answers its name.
+ * The entry without its large parts, or the same entry if it has no large parts. `keep` receives the bytes of each
+ * and returns its name.
  */
 export function extractBlobs<E extends JsonObject>(entry: E, keep: (bytes: Uint8Array) => string): E {
   return changeBlocks(entry, (block, isTool) => {
@@ -40,19 +40,19 @@ export function extractBlobs<E extends JsonObject>(entry: E, keep: (bytes: Uint8
   });
 }
 
-/** The names of all blobs that entries need to be whole, each once. */
+/** The names of all blobs that the entries reference, each once. */
 export function blobNames(entries: Iterable<JsonObject>): Set<string> {
   return new Set(blobSizes(entries).keys());
 }
 
-/** Those names, and how many bytes each has by what its line says. */
+/** The same names, and the size of each by its line. */
 export function blobSizes(entries: Iterable<JsonObject>): Map<string, number> {
   const sizes = new Map<string, number>();
   for (const entry of entries) for (const { blob, bytes } of blobReferences(entry)) sizes.set(blob, bytes);
   return sizes;
 }
 
-/** What stands in an entry for its large parts. */
+/** The references to large parts in an entry. */
 export function blobReferences(entry: JsonObject): BlobReference[] {
   const references: BlobReference[] = [];
   changeBlocks(entry, (block) => {
@@ -62,7 +62,7 @@ export function blobReferences(entry: JsonObject): BlobReference[] {
   return references;
 }
 
-/** Entries as they were given, from blobs by their name. A blob that is not there leaves its preview. */
+/** Restores entries from blobs by their names. For a missing blob the preview remains. */
 export function hydrateBlobs<E extends JsonObject>(
   entries: readonly E[],
   blobs: ReadonlyMap<string, Uint8Array>,
@@ -76,7 +76,7 @@ export function hydrateBlobs<E extends JsonObject>(
   );
 }
 
-/** Previews of blobs that nobody has any more become ordinary text; `lostBlob` says what they stood for. */
+/** Converts previews of lost blobs to ordinary text; `lostBlob` records what they referenced. */
 export function releaseBlobs<E extends JsonObject>(entries: readonly E[]): E[] {
   return entries.map((entry) =>
     changeBlocks(entry, (block) =>
@@ -99,7 +99,7 @@ export function isBlobReference(block: JsonObject): block is JsonObject & BlobRe
   );
 }
 
-/** The 64 hex digits of a name, which alone may become a file name (I-12). */
+/** The 64 hex digits of a name; only these may become a file name (I-12). */
 export function blobHash(name: string): string {
   const [, hash] = /^(?:sha256:)?([0-9a-f]{64})$/.exec(name) ?? [];
   if (hash === undefined) throw failure('INVALID_INPUT', 'blob.badName', { name: quoted(name) });
@@ -108,7 +108,7 @@ export function blobHash(name: string): string {
 
 type ChangeBlock = (block: JsonObject, isTool: boolean) => JsonObject;
 
-/** Everything stays identical, by reference too, where nothing changes. */
+/** Without a change, returns the same objects. */
 function changeBlocks<E extends JsonObject>(entry: E, change: ChangeBlock): E {
   const { type, message, replacement } = entry as JsonObject;
   if (type === 'message' && isObject(message)) {
@@ -157,7 +157,7 @@ function extractImage(block: JsonObject, keep: (bytes: Uint8Array) => string): J
   });
 }
 
-/** Text with half a surrogate pair has no bytes: it stays in its line, where JSON can write it. */
+/** Text with half a surrogate pair has no bytes in UTF-8: it stays in its line, where JSON can represent it. */
 function extractText(block: JsonObject, keep: (bytes: Uint8Array) => string): JsonObject {
   const { text } = block;
   if (typeof text !== 'string' || text.length * 3 <= THRESHOLD) return block;
@@ -187,7 +187,7 @@ function restore(block: BlobReference & JsonObject, { buffer, byteOffset, length
   });
 }
 
-/** Others stand where one key stood, so that the order comes back too. */
+/** Replaces one key by others in the same position, so that the order can be restored. */
 function replaceKeys(block: JsonObject, changes: Readonly<Record<string, JsonObject>>): JsonObject {
   const entries = Object.entries(block).flatMap(([key, value]) =>
     Object.hasOwn(changes, key) ? Object.entries(changes[key] ?? {}) : [[key, value] as const],

@@ -5,12 +5,12 @@ import { IssueLog } from './issues.ts';
 import { createRecordReader, type ReaderOptions } from './records.ts';
 
 export interface TranscriptCheck {
-  /** How many entries are history, the header not counted. */
+  /** Number of entries in the history, without the header. */
   readonly entries: number;
   readonly sealed: boolean;
-  /** The id the header has; unset where none was read. */
+  /** The id in the header; unset if none was read. */
   readonly headerId?: string;
-  /** Whether any line was a record of a known dialect. */
+  /** Whether any line was a record of a known format. */
   readonly recognised: boolean;
   readonly issues: IssueLog;
 }
@@ -21,8 +21,8 @@ export interface TranscriptChecker {
 }
 
 /**
- * Reads every byte as a reader does and believes none of them, but keeps nothing: memory is flat at any length. `see` is
- * shown each entry once.
+ * Reads every byte like a reader, but trusts and stores nothing: memory use does not depend on the length. Calls
+ * `see` once for each entry.
  */
 export function createTranscriptChecker(
   options: ReaderOptions = {},

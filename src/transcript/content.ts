@@ -3,15 +3,15 @@ import type { Entry } from './entry.ts';
 import { isObject, type JsonObject } from './json.ts';
 
 /**
- * Reads stored message content that may be of any shape: a string, a list of blocks, or something no
- * version of any tool should have written. What is not understood contributes nothing.
+ * Reads stored message content of any form: a string, a list of blocks, or something that no tool should have
+ * written. Unknown parts are ignored.
  */
 
 export type ContentBlock =
   | {
       readonly type: 'text';
       readonly text: string;
-      /** The words stand for an image that is kept beside the session. */
+      /** The text stands for an image that is stored beside the session. */
       readonly forImage?: boolean;
     }
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string; readonly block: object }
@@ -23,7 +23,7 @@ export type ContentBlock =
     }
   | { readonly type: 'toolCall'; readonly block: JsonObject };
 
-/** The calls in a message's content, as people are shown them. */
+/** The calls in a message's content, in the form for display. */
 export function shownCalls(content: unknown): { id: string; name: string; input: unknown }[] {
   return readBlocks(content).flatMap((block) => {
     if (block.type !== 'toolCall') return [];
@@ -69,7 +69,7 @@ function readBlock(block: unknown): ContentBlock | undefined {
   }
 }
 
-/** The calls an entry makes, in order; ids that are no strings name nobody. */
+/** The calls of an entry, in order; ids that are not strings are ignored. */
 export function callsOf({ type, message }: Entry): { readonly id: string; readonly name: string }[] {
   if (type !== 'message' || !isObject(message) || message['role'] !== 'assistant') return [];
   return readBlocks(message['content']).flatMap((block) => {
@@ -78,13 +78,13 @@ export function callsOf({ type, message }: Entry): { readonly id: string; readon
   });
 }
 
-/** The id of the call an entry answers. */
+/** The id of the call that an entry answers. */
 export function answeredCall({ type, message }: Entry): string | undefined {
   if (type !== 'message' || !isObject(message) || message['role'] !== 'toolResult') return undefined;
   return typeof message['toolCallId'] === 'string' ? message['toolCallId'] : undefined;
 }
 
-/** The text of any content, for people: titles, listings, search. An image says nothing here, wherever it is kept. */
+/** The text of any content for people: titles, lists, search. Images have no text, wherever they are stored. */
 export function contentText(content: unknown): string {
   const texts: string[] = [];
   for (const block of readBlocks(content))

@@ -2,7 +2,7 @@ import { contentText } from './content.ts';
 import type { Entry } from './entry.ts';
 import { isObject, type JsonObject } from './json.ts';
 
-/** What an entry says, as text for people; empty where it says nothing. */
+/** The text of an entry for people; empty if it has no text. */
 export function entryText(entry: Entry): string {
   const { message, summary, customType, modelId, provider, thinkingLevel, name, label, content, data } =
     entry;

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from './json.ts';
 
 /**
- * What a transcript line can say (docs/format.md). These types describe what we write and hope to read;
- * a file is not obliged to agree, so readers of stored content go through `content.ts`.
+ * The possible content of a transcript line (docs/format.md). These types describe what Reprise writes; files of
+ * other tools may differ, so readers of stored content use `content.ts`.
  */
 
 export interface Seal {
@@ -10,17 +10,17 @@ export interface Seal {
   readonly q: number;
   /** Lease epoch of the writer. */
   readonly e: number;
-  /** `<i>/<n>`: this line's place in its atomic append. */
+  /** `<i>/<n>`: the position of this line in its atomic append. */
   readonly b: string;
   /** Idempotency key or inbox id of the append. */
   readonly k?: string;
-  /** First 16 hex of the SHA-256 of the caller's canonical body. */
+  /** The first 16 hex digits of the SHA-256 of the caller's canonical body. */
   readonly h?: string;
   /** CRC-32 of all bytes of the line before `,"c"`. */
   readonly c: string;
 }
 
-/** Everything of a seal but the checksum, which is the codec's. */
+/** A seal without its checksum, which the codec adds. */
 export type SealInput = Omit<Seal, 'c'>;
 
 export interface SessionHeader {
@@ -35,7 +35,9 @@ export interface SessionHeader {
   readonly seal?: Seal;
 }
 
-/** Any line but the header. Unknown types and keys are kept, take part in the chain and contribute nothing. */
+/**
+ * Any line except the header. Unknown types and keys are preserved, take part in the chain and contribute nothing.
+ */
 export interface Entry {
   readonly type: string;
   readonly id: string;
@@ -45,7 +47,10 @@ export interface Entry {
   readonly [key: string]: unknown;
 }
 
-/** When it was said: a copy (of a fork, a repair, an import) was stored later, and says when its original was written. */
+/**
+ * The time of an entry. A copy (of a fork, a repair, an import) was stored later and records the time of its
+ * original.
+ */
 export function entryTime({
   copiedAt,
   timestamp,
@@ -78,7 +83,7 @@ export interface ToolCallBlock {
   readonly id: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The text of arguments that were cut off or are no JSON object; such a call never ran. */
+  /** The text of arguments that were cut off or are not a JSON object; such a call never ran. */
   readonly partialJson?: string;
   /** Opaque, byte-exact. */
   readonly thoughtSignature?: string;
@@ -100,7 +105,7 @@ export interface Usage {
 export interface UserMessage {
   readonly role: 'user';
   readonly content: string | readonly (TextBlock | ImageBlock)[];
-  /** Unix ms. */
+  /** Unix time in ms. */
   readonly timestamp?: number;
 }
 
@@ -158,7 +163,7 @@ export function isSideEntry(entry: Entry): boolean {
   return entry.type === 'custom' && typeof customType === 'string' && customType.startsWith('reprise.');
 }
 
-/** What a `custom` entry of this name says; undefined for every other entry. */
+/** The data of a `custom` entry with this name; `undefined` for every other entry. */
 export function customData({ type, customType, data }: Entry, name: string): JsonObject | undefined {
   return type === 'custom' && customType === name && isObject(data) ? data : undefined;
 }

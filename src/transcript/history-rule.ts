@@ -4,13 +4,13 @@ import type { JsonObject } from './json.ts';
 import { sealPlace } from './seal.ts';
 
 export interface Place {
-  /** 1-based. */
+  /** Counts from 1. */
   readonly line: number;
   /** In bytes. */
   readonly offset: number;
 }
 
-/** A parsed line and where it stands. */
+/** A parsed line with its position. */
 export interface PlacedRecord extends Place {
   readonly record: JsonObject;
   readonly seal: Seal | 'broken' | undefined;
@@ -18,7 +18,7 @@ export interface PlacedRecord extends Place {
 
 export interface HistoryRule {
   add(placed: PlacedRecord): void;
-  /** A line that is no record at all. */
+  /** Called for a line that is not a record. */
   addBad(place: Place): void;
   finish(): void;
 }
@@ -31,11 +31,12 @@ interface OpenAppend {
 }
 
 /**
- * What is history in a file we wrote, judged by the file alone (I-4). In file order an append is history
- * iff it is complete, its seals verify, its first `q` is the next one and its epoch is not lower than the
- * last. Lines without a seal are foreign and accepted. A gap in `q` before a good append is damage: the place
- * is named and every line that still verifies stays readable. What is bad at the end is a torn append that
- * nobody was told about. `known` is where to go on when the lines before are settled already.
+ * Decides which lines are history in a file that Reprise wrote, from the file alone (I-4). In file order, an append
+ * is history if and only if it is complete, its seals verify, its first `q` is the next one and its epoch is not
+ * lower than the last. Lines without a seal come from other tools and are accepted. A gap in `q` before a good append
+ * is damage: its position is reported, and every line that still verifies stays readable. Invalid lines at the end
+ * are a torn append that was never acknowledged. `known` is the position to continue from if the lines before it are
+ * already settled.
  */
 export function createHistoryRule(
   accept: (placed: PlacedRecord) => void,
@@ -45,7 +46,7 @@ export function createHistoryRule(
   let nextSeq = known.lines + 1;
   let { epoch } = known;
   let open: OpenAppend | null = null;
-  /** Verified lines that belong to no complete append: torn if the file ends here, damaged if it goes on past them. */
+  /** Verified lines that belong to no complete append: torn if the file ends here, damaged if more lines follow. */
   let strays: { readonly placed: PlacedRecord; readonly q: number }[] = [];
   let suspect: Place | null = null;
 
@@ -69,7 +70,7 @@ export function createHistoryRule(
   };
   const addSealed = (placed: PlacedRecord, seal: Seal): void => {
     if (seal.b === '1/1' && seal.q === nextSeq && seal.e >= epoch && open === null && suspect === null) {
-      // Nearly every line of nearly every file, so it makes nothing but the answer.
+      // Reached for nearly every line, so it allocates nothing except the result.
       nextSeq++;
       epoch = seal.e;
       accept(placed);

@@ -1,4 +1,7 @@
-/** Everything a reader may find wrong, or just foreign, in a transcript. Counted, placed, never silent (P3). */
+/**
+ * Everything that a reader may find damaged or foreign in a transcript. Each issue is counted with its position and
+ * never silent (P3).
+ */
 export type IssueKind =
   | 'bad-json'
   | 'not-a-record'
@@ -21,7 +24,7 @@ export type IssueKind =
 
 export interface Issue {
   readonly kind: IssueKind;
-  /** 1-based line of the file, where there is one. */
+  /** Line of the file, from 1, if there is one. */
   readonly line?: number;
   /** Byte offset of that line. */
   readonly offset?: number;
@@ -30,7 +33,7 @@ export interface Issue {
 
 const EXAMPLES_PER_KIND = 20;
 
-/** Counts every issue and keeps the first few of a kind, so that a file of garbage costs no memory. */
+/** Counts every issue and stores the first few of each kind, so that a file of garbage costs no memory. */
 export class IssueLog {
   readonly #counts: Map<IssueKind, number> = new Map();
   readonly #examples: Issue[] = [];

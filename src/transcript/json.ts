@@ -11,23 +11,23 @@ export function isObject(value: unknown): value is JsonObject {
 
 export interface JsonShape {
   readonly tooDeep: boolean;
-  /** A number that is not what the text said: beyond a double's range or its exact integers. */
+  /** Whether a number differs from its text: beyond the range or the exact integers of a double. */
   readonly inexact: boolean;
 }
 
-/** Nearly every record is shallower than this, and so many frames exhaust no stack. */
+/** Nearly every record is shallower than this, and this many frames cannot overflow the stack. */
 const SHALLOW = 32;
 const INEXACT = 1;
 const DEEPER = 2;
 
-/** Looks at a parsed value without recursing on its depth, so that no input can exhaust the stack. */
+/** Inspects a parsed value without recursing on its depth, so that no input can overflow the stack. */
 export function inspectJson(root: JsonObject, maxDepth: number): JsonShape {
   const flags = inspectShallow(root, Math.min(SHALLOW, maxDepth));
   if ((flags & DEEPER) === 0) return { tooDeep: false, inexact: flags === INEXACT };
   return inspectDeep(root, maxDepth);
 }
 
-/** The same answer without making anything; it is asked for every line that is read. */
+/** The same result without allocations, because it runs for every line that is read. */
 function inspectShallow(node: object, depthLeft: number): number {
   if (depthLeft === 0) return DEEPER;
   let flags = 0;
@@ -74,14 +74,14 @@ function isInexact(value: number): boolean {
 }
 
 /**
- * Refuses what JSON would silently change or drop: the line must say what the caller said (P1).
- * Undefined properties are absent, as everywhere in JavaScript. A cycle shows as depth.
+ * Refuses values that JSON would silently change or drop: the line must contain what the caller passed (P1).
+ * Undefined properties are absent, as everywhere in JavaScript. A cycle counts as excessive depth.
  */
 export function assertStorable(root: unknown, limits: RecordLimits = DEFAULT_RECORD_LIMITS): void {
   const values: unknown[] = [root];
   const depths: number[] = [0];
-  // A value takes two bytes with its comma and a text at least its length, so what is too long, also by references that
-  // are shared many times over, is refused before anything is made of it.
+  // A value takes at least two bytes with its comma, and a text at least its length. So a value that is too long,
+  // also through shared references, is refused before it is serialized.
   let budget = limits.maxRecordBytes;
   while (values.length > 0) {
     const value = values.pop();
@@ -102,7 +102,7 @@ export function assertStorable(root: unknown, limits: RecordLimits = DEFAULT_REC
   }
 }
 
-/** At least so many, and exactly where it could matter. */
+/** A lower limit, and exact where it could matter. */
 function bytesOf(text: string, budget: number): number {
   return text.length <= budget && text.length * 3 > budget ? Buffer.byteLength(text) : text.length;
 }

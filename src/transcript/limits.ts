@@ -1,4 +1,4 @@
-/** Bounds on one record. `JSON.stringify` dies near depth 10,000, so nothing that deep may be stored. */
+/** Limits of one record. `JSON.stringify` fails near depth 10,000, so nothing that deep may be stored. */
 export interface RecordLimits {
   readonly maxRecordBytes: number;
   readonly maxDepth: number;

@@ -4,7 +4,10 @@ import { assertStorable, inspectJson, isObject, type JsonObject, tooLarge } from
 import { DEFAULT_RECORD_LIMITS, type RecordLimits } from './limits.ts';
 import { sealJson, verifySeal } from './seal.ts';
 
-/** Why a line is no record. A bad line is data about the file, not an exception: the reader counts it and goes on. */
+/**
+ * Why a line is not a record. A bad line is data about the file, not an exception: the reader counts it and
+ * continues.
+ */
 export type BadLine = 'bad-json' | 'not-a-record' | 'too-deep' | 'too-long';
 
 export type DecodedLine =
@@ -13,9 +16,9 @@ export type DecodedLine =
   | {
       readonly kind: 'record';
       readonly record: JsonObject;
-      /** `broken`: the line carries a seal, but not of these bytes. */
+      /** `broken`: the line has a seal that does not match its bytes. */
       readonly seal: Seal | 'broken' | undefined;
-      /** The bytes are not UTF-8; the record shows replacement characters, the file keeps the bytes. */
+      /** The bytes are not UTF-8; the record has replacement characters, the file keeps the bytes. */
       readonly badUtf8: boolean;
       /** A number does not survive parsing; the file keeps its digits. */
       readonly inexact: boolean;
@@ -26,12 +29,12 @@ const REPLACEMENT = '\ufffd';
 const BLANK: DecodedLine = { kind: 'blank' };
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** One line without its LF. Never throws, never recurses, and costs little more than `JSON.parse`. */
+/** Decodes one line without its LF. Never throws, never recurses, and costs little more than `JSON.parse`. */
 export function decodeLine(bytes: Uint8Array, limits: RecordLimits = DEFAULT_RECORD_LIMITS): DecodedLine {
   if (bytes.length > limits.maxRecordBytes) return { kind: 'bad', reason: 'too-long' };
   const first = firstVisible(bytes);
   if (first === undefined) return BLANK;
-  // Cheaper than letting the parser throw: files of garbage are read at the speed of files of records.
+  // Cheaper than an exception of the parser, so files of garbage are read as fast as files of records.
   if (first !== OPENING_BRACE) return { kind: 'bad', reason: 'not-a-record' };
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const text = buffer.toString();
@@ -39,7 +42,7 @@ export function decodeLine(bytes: Uint8Array, limits: RecordLimits = DEFAULT_REC
   try {
     value = JSON.parse(text) as JsonObject;
   } catch {
-    // Expected for torn lines; the caller reports the kind and place.
+    // Expected for torn lines; the caller reports kind and position.
     return { kind: 'bad', reason: 'bad-json' };
   }
   const { tooDeep, inexact } = inspectJson(value, limits.maxDepth);
@@ -55,8 +58,8 @@ export function decodeLine(bytes: Uint8Array, limits: RecordLimits = DEFAULT_REC
 }
 
 /**
- * One sealed line, with its LF. The `seal` of a copied entry is replaced, never nested: fork and import
- * re-seal what they copy.
+ * Encodes one sealed line with its LF. The `seal` of a copied entry is replaced, never nested: fork and import seal
+ * their copies again.
  */
 export function encodeLine(
   record: JsonObject,
@@ -70,14 +73,14 @@ export function encodeLine(
   return encodeStorable(record, seal, limits);
 }
 
-/** For a record that passed `assertStorable` before: looking at every value again costs as much as writing it. */
+/** For a record that already passed `assertStorable`: checking every value again costs as much as writing it. */
 export function encodeStorable(
   { seal: _replaced, ...body }: JsonObject,
   seal: SealInput,
   limits: RecordLimits = DEFAULT_RECORD_LIMITS,
 ): string {
   const line = sealJson(JSON.stringify(body), seal);
-  // A UTF-16 unit is at most three bytes, so nearly every line needs no counting.
+  // A UTF-16 unit takes at most three bytes, so nearly every line needs no counting.
   const mayBeTooLong = line.length * 3 > limits.maxRecordBytes;
   if (mayBeTooLong && Buffer.byteLength(line) > limits.maxRecordBytes)
     throw tooLarge('record', limits.maxRecordBytes);
@@ -95,7 +98,7 @@ function isUtf8(bytes: Uint8Array): boolean {
     strictUtf8.decode(bytes);
     return true;
   } catch {
-    // The decoder is fatal on purpose: throwing is its answer for bytes that are not UTF-8.
+    // The decoder is fatal on purpose: it throws for bytes that are not UTF-8.
     return false;
   }
 }

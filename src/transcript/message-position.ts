@@ -4,16 +4,16 @@ import { isObject } from './json.ts';
 import { buildTree, pathTo, ROOT } from './tree.ts';
 
 /**
- * People name a message by its position: `#3` is the third user or assistant message of the current branch, counted
- * from its start, compacted ones included. Ids are equal in every session and shift in a fork; a position does neither.
- * An entry's position never changes, because a history is only appended to.
+ * Users name a message by its position: `#3` is the third user or assistant message of the current branch, counted
+ * from its start, including compacted ones. Ids repeat between sessions and change in a fork; a position does
+ * neither. An entry's position never changes, because a history is only appended to.
  */
 export interface MessagePositions {
-  /** Messages of the current branch. */
+  /** Number of messages on the current branch. */
   readonly count: number;
-  /** @returns undefined for an entry that is no message, or is on another branch. */
+  /** @returns `undefined` for an entry that is not a message, or is on another branch. */
   of(entryId: string): number | undefined;
-  /** @returns the id of the entry at a position, or undefined if no message has that position. */
+  /** @returns the id of the entry at a position, or `undefined` if no message has that position. */
   idAt(position: number): string | undefined;
 }
 
@@ -23,7 +23,7 @@ export function messagePositions(entries: readonly Entry[], leaf?: string): Mess
   return positionsOf(messageIds(path.flatMap((at) => entries[at] ?? [])));
 }
 
-/** By the ids of all messages of a branch, oldest first. */
+/** Positions for the ids of all messages of a branch, oldest first. */
 export function positionsOf(ids: readonly string[]): MessagePositions {
   const positions = new Map(ids.map((id, at) => [id, at + 1]));
   return {
@@ -33,31 +33,34 @@ export function positionsOf(ids: readonly string[]): MessagePositions {
   };
 }
 
-/** Of the entries of a branch, those that have a position. */
+/** The ids of a branch's entries that have a position. */
 export function messageIds(path: readonly Entry[]): string[] {
   return path.filter(isMessage).map(({ id }) => id);
 }
 
-/** As sessions are counted: tool results belong to the answer that asked for them. */
+/** Counts like sessions do: tool results belong to the answer that requested them. */
 function isMessage({ type, message }: Entry): boolean {
   return (
     type === 'message' && isObject(message) && (message['role'] === 'user' || message['role'] === 'assistant')
   );
 }
 
-/** @returns 3 for `#3`, undefined for anything else. */
+/** @returns 3 for `#3`, `undefined` for anything else. */
 export function parsePosition(text: string): number | undefined {
   const [, digits] = /^#([1-9]\d{0,8})$/.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** How a message is named to a person: by its position, or by its id where it is on another branch. */
+/** The name of a message for users: its position, or its id if it is on another branch. */
 export function messageName(positions: MessagePositions, entryId: string): string {
   const position = positions.of(entryId);
   return position === undefined ? `[${entryId}]` : `#${position}`;
 }
 
-/** The message of the current branch, or of the one that ends at `leaf`. Throws NOT_FOUND where it has fewer. */
+/**
+ * The message at a position of the current branch, or of the branch that ends at `leaf`. Throws NOT_FOUND if there
+ * are fewer messages.
+ */
 export function entryAt(entries: readonly Entry[], position: number, leaf?: string): Entry {
   const positions = messagePositions(entries, leaf);
   const id = positions.idAt(position);

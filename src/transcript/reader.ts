@@ -8,11 +8,11 @@ import { createRecordReader, type ReaderOptions } from './records.ts';
 
 export interface Transcript {
   readonly header: SessionHeader | undefined;
-  /** Canonical entries, in file order but for what a dialect wrote out of order. */
+  /** Canonical entries, in file order except where a format wrote them out of order. */
   readonly entries: readonly Entry[];
-  /** Lines per dialect. */
+  /** Number of lines per format. */
   readonly dialects: ReadonlyMap<Dialect, number>;
-  /** True where the header carries our seal, so that seals count. */
+  /** True if the header has our seal, so that seals count. */
   readonly sealed: boolean;
   /** Byte offset of the first damage that is not a torn tail; such a session is read-only. */
   readonly corruptAt: number | undefined;
@@ -24,7 +24,7 @@ export interface TranscriptReader {
   finish(): Transcript;
 }
 
-/** Reads any dialect from a stream of bytes. Never rewrites, never needs the file as one string. */
+/** Reads any format from a stream of bytes. Never rewrites the file and never needs it as one string. */
 export function createTranscriptReader(options: ReaderOptions = {}): TranscriptReader {
   const issues = new IssueLog();
   const collector = createEntryCollector(issues);
@@ -50,7 +50,7 @@ export async function readTranscript(
   return reader.finish();
 }
 
-/** For what is in memory already; files are read as streams. */
+/** For content in memory; files are read as streams. */
 export function parseTranscript(content: string | Uint8Array, options: ReaderOptions = {}): Transcript {
   const reader = createTranscriptReader(options);
   reader.push(typeof content === 'string' ? Buffer.from(content) : content);

@@ -8,7 +8,7 @@ import { createLineSplitter, type RawLine } from './split-lines.ts';
 
 export interface ReaderOptions {
   readonly limits?: RecordLimits;
-  /** Seals count only in a file whose header has this id; unset, the header's own id is believed. */
+  /** Seals count only in a file whose header has this id; unset: the header's own id is trusted. */
   readonly sessionId?: string;
 }
 
@@ -19,10 +19,10 @@ export interface RecordReader {
 
 export interface RecordSummary {
   readonly header: SessionHeader | undefined;
-  /** True where the header carries our seal, so that seals count. */
+  /** True if the header has our seal, so that seals count. */
   readonly sealed: boolean;
   readonly lines: number;
-  /** Whether any line was a record of a known dialect. */
+  /** Whether any line was a record of a known format. */
   readonly recognised: boolean;
 }
 
@@ -33,7 +33,10 @@ export function isNewerVersion({ version }: { readonly version?: unknown }): boo
   return typeof version === 'number' && version > CURRENT_VERSION;
 }
 
-/** Bytes to records: split, decode, and in a file of ours judge what is history. Keeps nothing but an open append. */
+/**
+ * Converts bytes to records: splits, decodes, and in a file of Reprise decides what is history. Holds only the open
+ * append in memory.
+ */
 export function createRecordReader(
   take: (placed: PlacedRecord) => void,
   issues: IssueLog,

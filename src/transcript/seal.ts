@@ -2,14 +2,14 @@ import { crc32 } from 'node:zlib';
 import type { Seal, SealInput } from './entry.ts';
 import { isObject } from './json.ts';
 
-/** `,"c":"xxxxxxxx"}}`: the checksum is the last thing on the line, so it covers every other byte. */
+/** `,"c":"xxxxxxxx"}}`: the checksum is at the end of the line, so it covers every other byte. */
 const TAIL_START = Buffer.from(',"c":"');
 const TAIL_END = Buffer.from('"}}');
 const DIGITS = 8;
 const TAIL_LENGTH = TAIL_START.length + DIGITS + TAIL_END.length;
 const MAX_PLACE_DIGITS = 7;
 
-/** Adds the seal to one serialised object. `json` is non-empty and holds no `seal` of its own. */
+/** Adds the seal to a serialized object. `json` is non-empty and has no `seal`. */
 export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
   let head = `${json.slice(0, -1)},"seal":{"q":${q},"e":${e},"b":"${b}"`;
   if (k !== undefined) head += `,"k":${JSON.stringify(k)}`;
@@ -17,7 +17,7 @@ export function sealJson(json: string, { q, e, b, k, h }: SealInput): string {
   return `${head},"c":"${checksum(head)}"}}`;
 }
 
-/** The seal of a parsed line, if its bytes still are what was sealed. */
+/** The seal of a parsed line if its bytes match, otherwise `broken`. */
 export function verifySeal(bytes: Buffer, seal: unknown): Seal | 'broken' {
   const split = bytes.length - TAIL_LENGTH;
   if (!isSeal(seal) || split < 0) return 'broken';
@@ -25,7 +25,7 @@ export function verifySeal(bytes: Buffer, seal: unknown): Seal | 'broken' {
   return stored !== undefined && crc32(bytes.subarray(0, split)) === stored ? seal : 'broken';
 }
 
-/** The checksum at the end of the line, if the line ends in exactly this one. By bytes: it is read for every line. */
+/** The checksum at the end of the line, if the line ends with it. Works on bytes, because it runs for every line. */
 function readTail(bytes: Buffer, at: number, digits: string): number | undefined {
   for (let i = 0; i < TAIL_START.length; i++) if (bytes[at + i] !== TAIL_START[i]) return undefined;
   let value = 0;
@@ -41,13 +41,15 @@ function readTail(bytes: Buffer, at: number, digits: string): number | undefined
   return value;
 }
 
-/** Place of a line in its append: the i-th of n. */
+/** Position of a line in its append: the i-th of n. */
 export function sealPlace({ b }: Seal): { readonly i: number; readonly n: number } {
   const slash = b.indexOf('/');
   return { i: readCount(b, 0, slash), n: readCount(b, slash + 1, b.length) };
 }
 
-/** Digits without a leading zero, up to seven; zero for anything else. By hand: it is read for every line. */
+/**
+ * Up to seven digits without a leading zero; zero for anything else. Written by hand, because it runs for every line.
+ */
 function readCount(text: string, from: number, to: number): number {
   if (to - from > MAX_PLACE_DIGITS || text.charCodeAt(from) === 0x30) return 0;
   let value = 0;

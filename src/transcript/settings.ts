@@ -1,7 +1,7 @@
 import { customData, type Entry } from './entry.ts';
 import { isObject, type JsonObject } from './json.ts';
 
-/** One patch on top of settings: null takes a name back. A Map, so that a name like `__proto__` is only a name. */
+/** Applies one patch to settings: null removes a name. A Map, so that a name like `__proto__` is only a name. */
 export function patchSettings(settings: Map<string, unknown>, patch: JsonObject): void {
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) settings.delete(name);
@@ -9,7 +9,7 @@ export function patchSettings(settings: Map<string, unknown>, patch: JsonObject)
   }
 }
 
-/** Settings that describe the last turn. They are counted from its end, not chosen, so a copy does not inherit them. */
+/** Settings that describe the last turn. They are measured, not chosen, so a copy does not inherit them. */
 export const TURN_STATISTICS: readonly string[] = [
   'systemSent',
   'abortedLastRun',
@@ -18,7 +18,7 @@ export const TURN_STATISTICS: readonly string[] = [
   'totalTokens',
 ];
 
-/** What an entry changes in the settings of its session: those that were chosen, and the statistics of a turn. */
+/** The changes that an entry makes to its session's settings: chosen values, and the statistics of a turn. */
 export function settingsIn(entry: Entry): JsonObject | undefined {
   const turn = customData(entry, 'reprise.turn');
   return turn === undefined ? customData(entry, 'reprise.settings') : statisticsOf(turn);
@@ -26,7 +26,7 @@ export function settingsIn(entry: Entry): JsonObject | undefined {
 
 function statisticsOf({ status, calls, usage }: JsonObject): JsonObject {
   const abortedLastRun = status === 'aborted' || status === 'interrupted';
-  // No model was asked: the numbers of the turn before still hold.
+  // No model was called, so the numbers of the previous turn still apply.
   if (!Array.isArray(calls) || calls.length === 0) return { abortedLastRun };
   const { input, output, cacheRead, cacheWrite } = isObject(usage) ? usage : {};
   const inputTokens = count(input) + count(cacheRead) + count(cacheWrite);

@@ -3,15 +3,15 @@ import { type Entry, entryTime } from './entry.ts';
 import { entryText } from './entry-text.ts';
 import { isObject } from './json.ts';
 
-/** One thing that was said or happened, as people are shown it: in a terminal and on a page. */
+/** One message or event in the form for display, in a terminal and on a page. */
 export interface ShownEntry {
   readonly id: string;
-  /** Place in the file, the header being 1. */
+  /** Line number in the file; the header is 1. */
   readonly seq: number;
-  /** A message's role, else the type of the entry. */
+  /** A message's role, otherwise the type of the entry. */
   readonly role: string;
   readonly text: string;
-  /** When it was said. */
+  /** Time of the message or event. */
   readonly timestamp: string;
   readonly content?: unknown;
   readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];

@@ -1,4 +1,4 @@
-/** A line as it stands in the file, without its LF. */
+/** A line as stored in the file, without its LF. */
 export interface RawLine {
   readonly offset: number;
   /** Empty for a line over the limit. */
@@ -17,10 +17,9 @@ const LF = 10;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Splits bytes on LF and nothing else: U+2028, NEL and CR inside a line are content. Memory is bounded by
- * the longest allowed line, not by the file; a longer line is counted through and reported by its length.
- * `onTooLong` is called as soon as a line is known to be over the limit: a caller that does not want the rest
- * throws from it.
+ * Splits bytes at LF only: U+2028, NEL and CR inside a line are content. Memory is limited by the longest allowed
+ * line, not by the file; a longer line is skipped and reported with its length. `onTooLong` is called as soon as a
+ * line exceeds the limit; a caller that does not want the rest throws from it.
  */
 export function createLineSplitter(
   maxLineBytes: number,
@@ -57,7 +56,7 @@ export function createLineSplitter(
       let start = 0;
       for (let lf = buffer.indexOf(LF); lf !== -1; lf = buffer.indexOf(LF, start)) {
         if (length === 0 && offset > 0 && lf - start <= maxLineBytes) {
-          // A whole line in one chunk: nearly every line, so it makes nothing but the answer.
+          // A whole line in one chunk: nearly every line, so it allocates nothing except the result.
           onLine({ offset, bytes: buffer.subarray(start, lf), length: lf - start, terminated: true });
           offset += lf - start + 1;
         } else {
@@ -66,7 +65,7 @@ export function createLineSplitter(
         }
         start = lf + 1;
       }
-      // The rest is copied: a stream may reuse its chunk, and a line that is not over yet must not keep it alive.
+      // Copy the rest: a stream may reuse its chunk, and an unfinished line must not keep the chunk in memory.
       if (start === buffer.length) return;
       const rest = buffer.subarray(start);
       keep(length + rest.length <= maxLineBytes ? Buffer.from(rest) : rest);

@@ -3,22 +3,24 @@ import { type Entry, isSideEntry } from './entry.ts';
 import type { IssueLog } from './issues.ts';
 
 /**
- * The tree of a transcript, by position in the list of entries: an id may be missing, doubled or lie, a
- * position cannot. Every walk up the parents ends (I-5), whatever the file says.
+ * The tree of a transcript, by position in the list of entries: an id may be missing, repeated or wrong, a position
+ * cannot. Every walk up the parents ends (I-5), whatever the file contains.
  */
 export interface EntryTree {
   readonly entries: readonly Entry[];
-  /** Position of the parent; `ROOT` has none, `DROPPED` is a verbatim copy of an earlier entry. */
+  /** Position of the parent; `ROOT` means no parent, `DROPPED` marks a verbatim copy of an earlier entry. */
   readonly parents: Int32Array;
-  /** Position of the leaf, or `ROOT` when the conversation stands before its first entry. */
+  /** Position of the leaf, or `ROOT` if the conversation is before its first entry. */
   readonly leaf: number;
-  /** The entry an id means when `from` says it: the nearest before `from`, else the first in the file. */
+  /**
+   * The entry that an id means when entry `from` uses it: the nearest before `from`, otherwise the first in the file.
+   */
   find(id: string, from?: number): number | undefined;
 }
 
 export const ROOT = -1;
 const DROPPED = -2;
-/** A parent that has to be found: missing, or cut out of a cycle. */
+/** A parent that must still be found: it is missing, or was cut out of a cycle. */
 const ORPHAN = -3;
 
 export function buildTree(entries: readonly Entry[], issues?: IssueLog): EntryTree {
@@ -48,7 +50,7 @@ export function pathTo({ parents }: EntryTree, leaf: number): number[] {
   return path.reverse();
 }
 
-/** From the root to an entry; unset: to the transcript's own leaf. */
+/** The entries from the root to an entry; unset: to the transcript's own leaf. */
 export function pathEntries(entries: readonly Entry[], leaf?: string): Entry[] {
   const tree = buildTree(entries);
   const end = leaf === undefined ? tree.leaf : tree.find(leaf);
@@ -59,13 +61,13 @@ export function pathEntries(entries: readonly Entry[], leaf?: string): Entry[] {
 
 interface IdIndex {
   readonly find: EntryTree['find'];
-  /** Positions that repeat an earlier entry word for word, as a doubled write or a glued copy does. */
+  /** Positions that repeat an earlier entry verbatim, as a doubled write or a pasted copy does. */
   readonly copies: readonly number[];
 }
 
 function indexById(entries: readonly Entry[], issues: IssueLog | undefined): IdIndex {
   const first = new Map<string, number>();
-  /** Only for ids that different entries share: all their positions, ascending, and what they say. */
+  /** Only for ids shared by different entries: all their positions, ascending, and their contents. */
   const shared = new Map<string, { readonly at: number[]; readonly bodies: Set<string> }>();
   const copies: number[] = [];
   for (const [i, entry] of entries.entries()) {
@@ -96,7 +98,7 @@ function indexById(entries: readonly Entry[], issues: IssueLog | undefined): IdI
   return { find, copies };
 }
 
-/** The last of ascending positions before `from`, else the first of all. */
+/** The last of ascending positions before `from`, otherwise the first one. */
 function lastBefore(positions: readonly number[], from: number): number | undefined {
   let low = 0;
   let high = positions.length;
@@ -109,7 +111,7 @@ function lastBefore(positions: readonly number[], from: number): number | undefi
 }
 
 function cutCycles(parents: Int32Array, onCycle: (position: number) => void): void {
-  // walk[i]: which walk has passed here. Meeting one's own mark again is a cycle.
+  // walk[i] is the walk that passed position i. Meeting the current walk's mark means a cycle.
   const walk = new Int32Array(parents.length);
   for (let start = 0; start < parents.length; start++) {
     let i = start;
@@ -118,7 +120,7 @@ function cutCycles(parents: Int32Array, onCycle: (position: number) => void): vo
       i = parents[i] ?? ROOT;
     }
     if (i < 0 || walk[i] !== start + 1) continue;
-    // `i` is on a cycle that this walk closed; its first entry in the file is where it is cut open.
+    // `i` is on a cycle that this walk closed; the cycle is cut at its first entry in the file.
     let first = i;
     for (let j = parents[i] ?? ROOT; j !== i && j >= 0; j = parents[j] ?? ROOT) first = Math.min(first, j);
     parents[first] = ORPHAN;
@@ -127,8 +129,8 @@ function cutCycles(parents: Int32Array, onCycle: (position: number) => void): vo
 }
 
 /**
- * An island without a root hangs under its predecessor in the file. Where that predecessor hangs below the
- * island itself (a file out of order), the island stays a root: a second cycle would be worse.
+ * The parent of an island without a root is its predecessor in the file. If that predecessor is below the island
+ * itself (a file out of order), the island stays a root: a second cycle would be worse.
  */
 function attachOrphans(parents: Int32Array): void {
   if (!parents.includes(ORPHAN)) return;
@@ -145,7 +147,7 @@ function attachOrphans(parents: Int32Array): void {
   }
 }
 
-/** For each position the top of its island. */
+/** For each position, the top of its island. */
 function topsOf(parents: Int32Array): Int32Array {
   const tops = Int32Array.from(parents, (parent, i) => (parent >= 0 ? parent : i));
   for (let i = 0; i < tops.length; i++) topOf(tops, i);
@@ -155,7 +157,7 @@ function topsOf(parents: Int32Array): Int32Array {
 function topOf(tops: Int32Array, start: number): number {
   let top = start;
   for (let next = tops[top] ?? top; next !== top; next = tops[top] ?? top) top = next;
-  // Shortens the way for the next asker, so that all questions together stay linear.
+  // Path compression, so that all lookups together stay linear.
   for (let i = start; i !== top; ) {
     const next = tops[i] ?? top;
     tops[i] = top;
@@ -165,9 +167,9 @@ function topOf(tops: Int32Array, start: number): number {
 }
 
 /**
- * A chain entry becomes the leaf. A side entry hangs at the leaf, so the leaf is where it hangs: in our own
- * files that changes nothing or is a `reprise.leaf` move; in a file of a tool that lets labels become leaves
- * it gives the branch that tool would show.
+ * A chain entry becomes the leaf. A side entry is attached to the leaf, so the leaf is its parent: in our own files
+ * that changes nothing or is a `reprise.leaf` move; for a tool whose labels become leaves, it gives the branch that
+ * the tool would show.
  */
 function lastLeaf(entries: readonly Entry[], parents: Int32Array): number {
   for (let i = entries.length - 1; i >= 0; i--) {

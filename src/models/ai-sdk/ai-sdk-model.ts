@@ -14,20 +14,20 @@ import { readFailure } from './read-failure.ts';
 import { DEFAULT_RETRY_POLICY, retryDelay } from './retry.ts';
 import type { AiSdkModelOptions, AiSdkModelSettings } from './settings.ts';
 
-/** A model and who it is; it may be loaded when it is first asked. */
+/** A model and its identity; it may be loaded on first use. */
 export interface AiSdkSource {
   readonly id: string;
   readonly provider: string;
   readonly api: string;
   readonly family: ProviderFamily;
   readonly load: () => Promise<LanguageModelV4>;
-  /** Names the option that carries `cacheKey`, for providers that have one. */
+  /** Returns the provider option that carries `cacheKey`, for providers that have one. */
   readonly cacheKeyOption?: (key: string) => SharedV4ProviderOptions;
 }
 
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 
-/** Any AI SDK language model behind our port. */
+/** Wraps any AI SDK language model in our port. */
 export function createAiSdkModel({ model, family, provider, ...settings }: AiSdkModelOptions): Model {
   if (model.specificationVersion !== 'v4') {
     const { specificationVersion: version } = model as AiSdkModelOptions['model'];
@@ -46,7 +46,7 @@ export function createAiSdkModel({ model, family, provider, ...settings }: AiSdk
   );
 }
 
-/** The model behind a source. Nothing is loaded and nothing is sent before the first `stream`. */
+/** Wraps a source. Nothing is loaded or sent before the first `stream`. */
 export function createSourceModel(source: AiSdkSource, settings: AiSdkModelSettings): Model {
   const { id, provider, api, family } = source;
   const { contextWindow, maxOutput, cost } = settings;
@@ -119,12 +119,12 @@ function silence({ provider, id }: Model, idleTimeoutMs: number): RepriseError {
   );
 }
 
-/** Resolves early on abort: the caller looks at the signal anyway. */
+/** Resolves early on abort; the caller checks the signal anyway. */
 async function sleepUntil(ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {
     await delay(ms, undefined, signal === undefined ? {} : { signal });
   } catch {
-    // Expected: the wait was cut short by the signal.
+    // Expected: the signal ended the wait.
   }
 }
 
@@ -144,7 +144,7 @@ function callOptions(
   const reasoning = reasoningOf(request, anthropic);
   const { cacheKey, cache = 'auto' } = request;
   const merged = mergeOptions([
-    // Pings say that the provider is alive. Arguments are wanted whole and checked, not early.
+    // Pings show that the provider is alive. Arguments are needed complete and checked, not early.
     anthropic ? { anthropic: { includePings: true, toolStreaming: false } } : {},
     cacheKey !== undefined && cache !== 'off' ? (cacheKeyOption?.(cacheKey) ?? {}) : {},
     (providerOptions ?? {}) as SharedV4ProviderOptions,
@@ -170,11 +170,12 @@ function reasoningOf(
   anthropic: boolean,
 ): LanguageModelV4CallOptions['reasoning'] {
   if (thinkingLevel === undefined) return undefined;
-  // Servers of the chat format refuse a level they do not know, and many do not know "none".
+  // Servers of the chat format refuse an unknown level, and many do not know "none".
   if (thinkingLevel === 'off') return anthropic ? 'none' : undefined;
   if (!anthropic) return thinkingLevel;
-  // Within a round of tools Anthropic wants the thinking the round began with. A round that began without any, or
-  // with another model's, ends without: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
+  // Within a round of tools, Anthropic requires the thinking with which the round began. A round without thinking, or
+  // with another model's, must continue without it: "Expected `thinking` or `redacted_thinking`, but found
+  // `tool_use`".
   const last = messages.findLast(({ role }) => role === 'assistant');
   const parts = last?.role === 'assistant' ? last.content : [];
   const open = parts.some(({ type }) => type === 'call') && parts[0]?.type !== 'thinking';

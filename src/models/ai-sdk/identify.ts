@@ -3,11 +3,14 @@ import type { ProviderFamily } from '../../transcript/render/target.ts';
 export interface KnownProvider {
   readonly provider: string;
   readonly family: ProviderFamily;
-  /** Stored with answers; the names other readers of the format use. */
+  /** Stored with answers, under the names that other readers of the format use. */
   readonly api: string;
 }
 
-/** By the beginning of the name an AI SDK provider gives its models, e.g. `openai.responses`. First match counts. */
+/**
+ * By the start of the name that an AI SDK provider gives its models, such as `openai.responses`. The first match
+ * counts.
+ */
 const ROWS: readonly (readonly [prefix: string, family: ProviderFamily, api: string])[] = [
   ['anthropic', 'anthropic', 'anthropic-messages'],
   ['googleVertex.anthropic', 'anthropic', 'anthropic-messages'],
@@ -23,12 +26,12 @@ const ROWS: readonly (readonly [prefix: string, family: ProviderFamily, api: str
   ['mistral', 'mistral', 'mistral-conversations'],
 ];
 
-/** Who a model object says it is. Unknown providers get what nearly every family accepts. */
+/** Identifies a model object. Unknown providers get rules that nearly every family accepts. */
 export function identify(name: string): KnownProvider {
   const provider = name.split('.')[0] || name;
   const row = ROWS.find(([prefix]) => name === prefix || name.startsWith(`${prefix}.`));
   if (row !== undefined) return { provider, family: row[1], api: row[2] };
-  // Every package built on the chat format ends its name so; strict chat templates may stand behind it.
+  // Packages for the chat format end their name like this; the server may use a strict chat template.
   if (name.endsWith('.chat')) return { provider, family: 'local', api: 'openai-completions' };
   return { provider, family: 'generic', api: 'ai-sdk' };
 }

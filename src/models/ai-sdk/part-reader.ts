@@ -11,7 +11,7 @@ import { readFailure } from './read-failure.ts';
 type Part<Type> = Extract<LanguageModelV4StreamPart, { type: Type }>;
 type Metadata = Part<'reasoning-start'>['providerMetadata'];
 
-/** A stream that ended as it should not; what is known of it becomes a coded error where the model is known. */
+/** A stream that ended abnormally; its facts become an error with a code where the model is known. */
 export class StreamFailure extends Error {
   override readonly name: string = 'StreamFailure';
   readonly failure: ProviderFailure;
@@ -22,16 +22,16 @@ export class StreamFailure extends Error {
   }
 }
 
-/** Turns the parts of one AI SDK stream into events. */
+/** Converts the parts of one AI SDK stream into events. */
 export class PartReader {
   readonly #model: Pick<Model, 'api' | 'provider' | 'id' | 'cost'>;
   readonly #answer = new Answer();
-  /** Ids of the SDK's parts to places in the answer; an id may come again for a later block. */
+  /** Maps ids of the SDK's parts to positions in the answer; an id may be reused for a later block. */
   readonly #blocks = new Map<string, number>();
   readonly #calls: ToolCallEvent[] = [];
   #nextBlock = 0;
   #responseId: string | undefined;
-  /** Whether anything of the answer has arrived; from then on the request is not sent again. */
+  /** Whether any part of the answer has arrived; from then on the request is not sent again. */
   started = false;
 
   constructor(model: Pick<Model, 'api' | 'provider' | 'id' | 'cost'>) {
@@ -73,7 +73,8 @@ export class PartReader {
       case 'reasoning-end':
         return this.#thinking(part.id, '', part.providerMetadata);
       case 'tool-call':
-        // Held back until the stream has ended well: some adapters complete a torn call with what they have (T43).
+        // Hold calls back until the stream has ended normally: some adapters complete a torn call with the part they
+        // have (T43).
         if (part.providerExecuted !== true) this.#calls.push(this.#call(part));
         return [];
       case 'finish':
@@ -149,13 +150,13 @@ export class PartReader {
   }
 }
 
-/** What stood last when the answer ran out of room may be half a call, even where it happens to parse. */
+/** When the answer runs out of tokens, its last call may be incomplete, even if it parses. */
 function cutOff(call: ToolCallEvent, blocks: number): ToolCallEvent {
   if (call.block !== blocks - 1) return call;
   return { ...call, input: {}, rawArguments: call.rawArguments ?? JSON.stringify(call.input) };
 }
 
-/** Servers disagree on what to call an answer with calls, so the calls decide. */
+/** Servers report different reasons for an answer with calls, so the calls decide. */
 function stopReason(unified: Part<'finish'>['finishReason']['unified'], calls: number): StopReason {
   if (unified === 'length') return 'length';
   if (unified === 'content-filter') return 'error';
@@ -166,10 +167,10 @@ function parseArguments(text: string): JsonObject | undefined {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    // Deeper than a record may be, it could be run but not stored.
+    // A value deeper than a record allows could be run but not stored.
     if (isObject(value) && !inspectJson(value, DEFAULT_RECORD_LIMITS.maxDepth - 8).tooDeep) return value;
   } catch {
-    // Expected of models that write bad JSON; the caller gets the text.
+    // Expected from models that write invalid JSON; the caller gets the text.
   }
   return undefined;
 }

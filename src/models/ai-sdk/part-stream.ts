@@ -3,7 +3,7 @@ import type { LanguageModelV4StreamPart, LanguageModelV4StreamResult } from '@ai
 export interface PartStreamOptions {
   readonly idleTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
-  /** What the wait ends with when the caller stops it, and when nothing came for too long. */
+  /** The errors for an abort by the caller and for a timeout. */
   readonly aborted: () => Error;
   readonly timedOut: () => Error;
 }
@@ -11,9 +11,9 @@ export interface PartStreamOptions {
 type Start = (signal: AbortSignal) => PromiseLike<LanguageModelV4StreamResult>;
 
 /**
- * The parts of one call, bounded in time and stoppable. Every wait ends by itself on abort or silence, because a
- * model object may ignore its signal. However it ends, early leavers included, the request is aborted and the stream
- * cancelled, so that the socket is given back.
+ * The parts of one call, limited in time and abortable. Every wait ends on abort or timeout, because a model object
+ * may ignore its signal. However the loop ends, even if the caller leaves early, the request is aborted and the
+ * stream cancelled, so that the socket is released.
  */
 export async function* partStream(
   start: Start,
@@ -26,11 +26,11 @@ export async function* partStream(
     request.abort(error);
   };
   const onAbort = (): void => stop(aborted());
-  // A process that stood still meets its late timers before what came meanwhile: that is heard first.
+  // After a process was suspended, late timers fire before the data that arrived meanwhile; handle that data first.
   const endSilence = (waiting: typeof fail): void => {
     if (waiting !== undefined && waiting === fail) stop(timedOut());
   };
-  // The clock runs only while somebody waits: a slow reader of ours is not a silent provider.
+  // The timer runs only while this function waits for a part: a slow consumer is not a silent provider.
   const timer = setTimeout(() => setImmediate(endSilence, fail), idleTimeoutMs);
   const wait = async <T>(work: PromiseLike<T>): Promise<T> => {
     if (signal?.aborted) throw aborted();
@@ -54,7 +54,7 @@ export async function* partStream(
   let over = false;
   try {
     const starting = start(request.signal);
-    // A result that comes after we have gone is thrown away; its failure has been told by then.
+    // A result that arrives after the end is discarded; a failure was already reported.
     starting.then(({ stream }) => {
       if (over) stream.cancel().catch(ignore);
     }, ignore);
@@ -74,5 +74,5 @@ export async function* partStream(
   }
 }
 
-/** For what can only fail because it is over already. */
+/** For rejections that can only mean that the stream is already over. */
 function ignore(): void {}

@@ -24,7 +24,7 @@ export interface Prompt {
   readonly tools: LanguageModelV4FunctionTool[] | undefined;
 }
 
-/** A request in the form every AI SDK model takes, with Anthropic's cache breakpoints where they are wanted. */
+/** A request in the format of all AI SDK models, with Anthropic's cache breakpoints if enabled. */
 export function renderPrompt(
   { system, messages, tools = [], cache = 'auto' }: ModelRequest,
   family: ProviderFamily,
@@ -48,8 +48,8 @@ export function renderPrompt(
 }
 
 /**
- * Four breakpoints are allowed. With one behind the tools and one behind the system prompt there are two for the
- * conversation: what this request ends with, for the next one to find, and what the last one ended with, to be found.
+ * Four breakpoints are allowed. The tools and the system prompt take one each, which leaves two for the conversation:
+ * the end of this request, for the next one to find, and the end of the previous one, to be found now.
  */
 function lastTwoUserTurns(prompt: LanguageModelV4Prompt): LanguageModelV4Message[] {
   const found: LanguageModelV4Message[] = [];
@@ -57,7 +57,7 @@ function lastTwoUserTurns(prompt: LanguageModelV4Prompt): LanguageModelV4Message
   for (let i = prompt.length - 1; i >= 0 && found.length < 2; i--) {
     const message = prompt[i];
     if (message?.role === 'assistant') answered = true;
-    // Results and the words behind them travel as one message; its end is the last of them.
+    // Tool results and the text after them are sent as one message; it ends with the last of them.
     else if (message !== undefined && answered) {
       found.push(message);
       answered = false;
@@ -95,7 +95,7 @@ function assistantContent(parts: readonly AssistantPart[], family: ProviderFamil
     const last = content.at(-1);
     switch (part.type) {
       case 'text':
-        // Adapters of the chat format glue texts together; the blank line keeps words apart as everywhere else.
+        // Adapters of the chat format join texts; the blank line separates words as everywhere else.
         if (last?.type === 'text' && family !== 'anthropic') last.text = `${last.text}\n\n${part.text}`;
         else content.push({ type: 'text', text: part.text });
         break;
@@ -121,16 +121,16 @@ function toolResult(
   family: ProviderFamily,
 ): ToolContent[number] {
   const part = { type: 'tool-result', toolCallId, toolName: ownName(name) } as const;
-  // Where results are text only, the projection has shown the images to the user's side already.
+  // If results are text only, the projection has already moved the images to a user message.
   const shown = FAMILY_RULES[family].toolImages ? images : [];
   if (shown.length === 0) return { ...part, output: { type: isError ? 'error-text' : 'text', value: text } };
-  // The SDK has no error that holds images, so the text says it.
+  // The SDK has no error result with images, so the text marks the error.
   const said = isError ? `[error] ${text}`.trim() : text;
   const value = [...(said === '' ? [] : [{ type: 'text' as const, text: said }]), ...shown.map(imagePart)];
   return { ...part, output: { type: 'content', value } };
 }
 
-/** The SDK looks names up in plain objects, where a call of "constructor" finds what every object inherits. */
+/** The SDK looks names up in plain objects, where "constructor" finds an inherited property. */
 function ownName(name: string): string {
   return name in Object.prototype ? `${name}_` : name;
 }

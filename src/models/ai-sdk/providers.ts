@@ -7,7 +7,7 @@ import type { OpenAiCompatibleSettings, ProviderSettings } from './settings.ts';
 const ANTHROPIC_URL = 'https://api.anthropic.com/v1';
 const OPENAI_URL = 'https://api.openai.com/v1';
 
-/** A local model may read a long prompt for minutes before it says a word. */
+/** A local model may process a long prompt for minutes before its first output. */
 const LOCAL_IDLE_TIMEOUT_MS = 300_000;
 
 export function createAnthropicModel(settings: ProviderSettings): Model {
@@ -49,7 +49,7 @@ export function createOpenAiModel(settings: ProviderSettings): Model {
           apiKey: key,
           baseURL,
           includeUsage: true,
-          // Newer models refuse the old name, older ones know the new.
+          // Newer models refuse the old name, and older ones accept the new one.
           transformRequestBody: ({ max_tokens, ...body }) =>
             max_tokens === undefined ? body : { ...body, max_completion_tokens: max_tokens },
           fetch: sameOriginFetch(fetch),
@@ -62,7 +62,7 @@ export function createOpenAiModel(settings: ProviderSettings): Model {
   );
 }
 
-/** Ollama, llama.cpp, vLLM, OpenRouter and everybody else who speaks chat completions. */
+/** Ollama, llama.cpp, vLLM, OpenRouter and all other servers that speak chat completions. */
 export function createOpenAiCompatibleModel(settings: OpenAiCompatibleSettings): Model {
   const { id, apiKey, baseURL, headers, fetch, ...others } = settings;
   const { provider = 'openai-compatible', family = 'local', includeUsage = true, ...rest } = others;
@@ -84,7 +84,7 @@ export function createOpenAiCompatibleModel(settings: OpenAiCompatibleSettings):
 
 function needKey(provider: string, apiKey: string | undefined): string {
   if (apiKey !== undefined && apiKey.trim() !== '') return apiKey;
-  // Told now and not by the provider later; the SDK would look into the environment for one.
+  // Fail now instead of at the provider; the SDK would otherwise read a key from the environment.
   throw failure(
     'MODEL_AUTH',
     'model.noKey',
@@ -103,7 +103,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Without the unset: to the SDK an option that is undefined is not the same as none. */
+/** Removes unset options: the SDK treats an undefined option differently from a missing one. */
 function defined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -18,7 +18,7 @@ const BROKEN: ReadonlySet<string> = new Set([
   'UND_ERR_BODY_TIMEOUT',
 ]);
 
-/** What the SDK raises where it refuses by itself, with the status a provider would have given. */
+/** Refusals by the SDK itself, with the status that a provider would have sent. */
 const OWN_REFUSALS: Readonly<Record<string, number>> = {
   AI_LoadAPIKeyError: 401,
   AI_NoSuchModelError: 404,
@@ -26,8 +26,9 @@ const OWN_REFUSALS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Errors reach us as API call errors with a body, as error events of a stream, as plain objects and as whatever a
- * custom fetch throws. They are read by their fields: every provider package brings its own copy of the classes.
+ * Reads an error. Errors arrive as API call errors with a body, as error events of a stream, as plain objects, and as
+ * anything a custom fetch throws. They are read by their fields, because every provider package has its own copy of
+ * the classes.
  */
 export function readFailure(error: unknown): ProviderFailure {
   const fields = asObject(error);
@@ -43,7 +44,7 @@ export function readFailure(error: unknown): ProviderFailure {
     headers: headersOf(fields['responseHeaders']),
     requestId: text(asObject(body)['request_id']),
     emptyBody: typeof fields['responseBody'] === 'string' && fields['responseBody'].trim() === '',
-    // A stream that ends without its end is a broken one, however politely the socket was closed.
+    // A stream without an end event is broken, however cleanly the socket was closed.
     broken: status === undefined && (name === 'AI_InvalidResponseDataError' || isBroken(error)),
     overflow: overflowNumbers(said),
     cause: error,
@@ -55,7 +56,7 @@ function isBroken(error: unknown): boolean {
   for (let depth = 0; depth < 10 && typeof current === 'object' && current !== null; depth++) {
     const { code, message, cause } = current as { code?: unknown; message?: unknown; cause?: unknown };
     if (typeof code === 'string' && BROKEN.has(code)) return true;
-    // What Node's fetch says of a body that stopped half-way, with or without a cause.
+    // The message of Node's fetch for a body that stopped midway, with or without a cause.
     if (message === 'terminated') return true;
     current = cause;
   }
@@ -67,12 +68,12 @@ function parseBody(body: unknown): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    // Expected: proxies answer in HTML or plain text, and then that text is the message.
+    // Expected: proxies answer in HTML or plain text, and that text is then the message.
     return body;
   }
 }
 
-/** `{error: {…}}` of nearly everybody, `{error: "…"}` of Ollama, `{message, …}` of Bedrock and Mistral. */
+/** `{error: {…}}` of nearly all providers, `{error: "…"}` of Ollama, `{message, …}` of Bedrock and Mistral. */
 function errorObject(value: unknown): JsonObject | undefined {
   // Gemini wraps its error in a list.
   const first: unknown = Array.isArray(value) ? value[0] : value;
@@ -83,7 +84,7 @@ function errorObject(value: unknown): JsonObject | undefined {
   return typeof first['message'] === 'string' ? first : undefined;
 }
 
-/** llama.cpp counts for us. */
+/** llama.cpp reports the numbers itself. */
 function overflowNumbers({ n_ctx, n_prompt_tokens }: JsonObject): OverflowNumbers {
   return {
     ...(typeof n_ctx === 'number' && { limit: n_ctx }),
@@ -91,7 +92,7 @@ function overflowNumbers({ n_ctx, n_prompt_tokens }: JsonObject): OverflowNumber
   };
 }
 
-/** Some servers put the status into the code. A success is not what went wrong: its body broke. */
+/** Some servers put the status into the code. A success status is not the failure: the response body broke. */
 function statusOf(value: unknown): number | undefined {
   const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
   return typeof status === 'number' && status >= 400 && status <= 599 ? status : undefined;

@@ -1,11 +1,14 @@
 import type { RepriseError } from '../../errors.ts';
 
 export interface RetryPolicy {
-  /** Tries after the first one. */
+  /** Attempts after the first one. */
   readonly maxRetries: number;
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
-  /** A provider that asks for a longer wait gets none: the caller is told how long and decides. */
+  /**
+   * If a provider asks for a longer wait, the request is not retried: the error contains the wait, and the caller
+   * decides.
+   */
   readonly maxRetryAfterMs: number;
 }
 
@@ -16,7 +19,7 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   maxRetryAfterMs: 60_000,
 };
 
-/** How long to wait before the next try, or undefined when there is to be none. */
+/** How long to wait before the next attempt. @returns `undefined` if there should be none. */
 export function retryDelay(
   { details }: RepriseError,
   attempt: number,
@@ -27,6 +30,6 @@ export function retryDelay(
   const asked = details['retryAfterMs'];
   if (typeof asked === 'number') return asked <= policy.maxRetryAfterMs ? asked : undefined;
   const backoff = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
-  // Half fixed, half random: callers that failed together do not come back together.
+  // Half fixed, half random, so that callers that failed together do not retry together.
   return Math.round(backoff / 2 + (backoff / 2) * random());
 }

@@ -1,5 +1,5 @@
 const MAX_REDIRECTS = 5;
-/** These repeat the request as it was; the others would turn it into a GET without its body. */
+/** Redirects that repeat the request unchanged; the others would turn it into a GET without a body. */
 const REPEATED: ReadonlySet<number> = new Set([307, 308]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, ...REPEATED]);
 /** Misdirected Request: sending the same request again does not help. */
@@ -30,7 +30,7 @@ export function sameOriginFetch(send?: Fetch): Fetch {
   };
 }
 
-/** In the form of a provider's own error, so that it is read and reported like one. */
+/** A refusal in the format of a provider's own error, so that it is reported like one. */
 function refusal(from: URL, to: URL | undefined, status: number): Response {
   const where = to === undefined ? 'an address that cannot be read' : to.origin;
   const message = `${from.origin} redirects to ${where} (${status}); the key and the conversation are not sent there. If the provider moved, set its baseURL.`;

@@ -4,11 +4,11 @@ import type { ModelCost } from '../model.ts';
 import type { RetryPolicy } from './retry.ts';
 
 /*
- * What users say about a model. These are public, so nothing here names a type of the SDK: its declarations ask for
- * packages that people who never use it would have to install.
+ * Settings of a model for users. They are public, so nothing here uses a type of the SDK: its declarations would
+ * require packages that users without the SDK would have to install.
  */
 
-/** Any language model object of AI SDK 7, as far as it is recognised by. */
+/** Any language model object of AI SDK 7, with the fields by which it is recognized. */
 export interface AiSdkLanguageModel {
   readonly specificationVersion: 'v4';
   readonly provider: string;
@@ -16,15 +16,15 @@ export interface AiSdkLanguageModel {
   doStream(options: object): PromiseLike<object>;
 }
 
-/** What may be said about a model whoever provides it. */
+/** Settings for a model of any provider. */
 export interface AiSdkModelSettings {
   readonly contextWindow?: number | undefined;
   readonly maxOutput?: number | undefined;
   readonly cost?: ModelCost | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
-  /** The longest silence, before the first part and between parts. */
+  /** The longest time without data, before the first part and between parts. */
   readonly idleTimeoutMs?: number | undefined;
-  /** How long Anthropic keeps a cached prefix. */
+  /** How long Anthropic caches a prefix. */
   readonly cacheTtl?: '5m' | '1h' | undefined;
   /** Passed on with every call, as the SDK's `providerOptions`. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
@@ -35,12 +35,12 @@ export interface AiSdkModelSettings {
 
 export interface AiSdkModelOptions extends AiSdkModelSettings {
   readonly model: AiSdkLanguageModel;
-  /** Unset: known by the name the model's provider gives itself. */
+  /** Unset: derived from the name of the model's provider. */
   readonly family?: ProviderFamily | undefined;
   readonly provider?: string | undefined;
 }
 
-/** Where a provider is and how it knows us. Everything is an argument; nothing here reads the environment. */
+/** Address and credentials of a provider. Everything is an argument; nothing here reads the environment. */
 export interface ProviderSettings extends AiSdkModelSettings {
   readonly id: string;
   readonly apiKey?: string | undefined;
@@ -51,10 +51,10 @@ export interface ProviderSettings extends AiSdkModelSettings {
 
 export interface OpenAiCompatibleSettings extends ProviderSettings {
   readonly baseURL: string;
-  /** The name answers are signed with, e.g. `ollama`. */
+  /** The provider name stored with answers, for example `ollama`. */
   readonly provider?: string | undefined;
-  /** What the server behind the address asks of a conversation. Unset: what the strictest chat template asks. */
+  /** The requirements of the server on a conversation. Unset: those of the strictest chat template. */
   readonly family?: Exclude<ProviderFamily, 'anthropic'> | undefined;
-  /** Whether to ask for token counts; old servers refuse the question. */
+  /** Whether to request token counts; old servers refuse the option. */
   readonly includeUsage?: boolean | undefined;
 }

@@ -12,8 +12,8 @@ const MAX_LINE = 240;
 const MAX_IDENTIFIERS = 40;
 
 /**
- * A summary made of sentences that were said: what was stated and decided, what is still asked, and every name and
- * number that cannot be guessed. It invents nothing and never grows beyond its room.
+ * A summary of sentences from the conversation: statements, decisions, open questions, and every name and number that
+ * cannot be guessed. It invents nothing and stays within its limit.
  */
 export function digest(messages: readonly ProjectedMessage[], room: number): string {
   const lines = messages.flatMap((message) => sentences(material(spokenText(message)), speakerOf(message)));
@@ -43,19 +43,19 @@ export function digest(messages: readonly ProjectedMessage[], room: number): str
   return text.trimEnd();
 }
 
-/** One sentence for each thing anybody said something of, the last one. */
+/** The last sentence about each topic. */
 function newestFacts(texts: readonly string[]): string[] {
   const facts = new Map<string, string>();
   for (const text of texts) for (const [thing] of statedFacts(text)) facts.set(thing, text);
   return [...facts.values()];
 }
 
-/** A summariser is sent the conversation inside one message; what stands around it are instructions. */
+/** A summarizer receives the conversation inside one message; the text around it is instructions. */
 function material(text: string): string {
   return EMBEDDED.exec(text)?.[2] ?? text;
 }
 
-/** In an embedded conversation the lines say who speaks. */
+/** In an embedded conversation the lines name the speaker. */
 function sentences(text: string, role: string): { role: string; text: string }[] {
   let speaker = role;
   return text

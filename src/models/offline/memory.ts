@@ -10,7 +10,7 @@ const STATEMENT = /\b(?:my|our|the) ([\w][\w '-]{0,60}?) (?:is|are|was) ([^.;!?\
 const NAMED = /\b(?:[Cc]all me|I am|I'm) ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)/g;
 const LISTED = 10;
 
-/** Answers from what stands in the messages, or undefined where nothing was asked that is kept in them. */
+/** Answers from the text of the messages. @returns `undefined` if the question cannot be answered from them. */
 export function recall(ask: string, messages: readonly ProjectedMessage[]): string | undefined {
   if (COUNT.test(ask)) return `I was sent ${messages.length} messages.`;
   const said = earlier(messages);
@@ -25,7 +25,7 @@ export function recall(ask: string, messages: readonly ProjectedMessage[]): stri
   return `From what you said: your ${thing} is ${value}.`;
 }
 
-/** What the user said before this message. */
+/** The user's messages before this one. */
 function earlier(messages: readonly ProjectedMessage[]): string[] {
   return messages.slice(0, -1).flatMap((message) => (message.role === 'user' ? [spokenText(message)] : []));
 }
@@ -47,7 +47,7 @@ function includes(text: string, part: string): boolean {
   return text.toLowerCase().includes(part.toLowerCase());
 }
 
-/** The newest statement wins; summaries count, whoever carries them. */
+/** The newest statement wins; summaries count, in whatever role they are sent. */
 function findFact(thing: string, messages: readonly ProjectedMessage[]): string | undefined {
   const wanted = thing.toLowerCase();
   for (const message of messages.toReversed()) {
@@ -59,7 +59,7 @@ function findFact(thing: string, messages: readonly ProjectedMessage[]): string 
   return undefined;
 }
 
-/** Pairs of a thing and what it is said to be, in the order of the text. */
+/** Pairs of a thing and its stated value, in the order of the text. */
 export function statedFacts(text: string): [thing: string, value: string][] {
   const facts: [string, string][] = [];
   for (const sentence of text.split(/(?<=[.!?])\s|\n/)) {

@@ -9,14 +9,14 @@ import { reply } from './reply.ts';
 import { requestTokens } from './request-tokens.ts';
 
 /**
- * `slow` pauses between words. `error` breaks off half-way through every answer. `overflow` states a window it does
- * not have. `orphan-tool` breaks off right after a tool call. Each makes one guard visible.
+ * `slow` pauses between words. `error` breaks off in the middle of every answer. `overflow` claims a larger window
+ * than it has. `orphan-tool` breaks off right after a tool call. Each demonstrates one safeguard.
  */
 export type OfflineVariant = 'offline' | 'slow' | 'error' | 'overflow' | 'orphan-tool';
 
 export interface OfflineModelOptions {
   readonly variant?: OfflineVariant | undefined;
-  /** Requests above it are refused, as a provider would. Unset: no limit. */
+  /** Larger requests are refused, as a provider would. Unset: no limit. */
   readonly contextWindow?: number | undefined;
   readonly maxOutput?: number | undefined;
   /** Pause between words of the slow variant. */
@@ -26,12 +26,12 @@ export interface OfflineModelOptions {
 const STATED_WINDOW = 200_000;
 const REAL_WINDOW = 16_000;
 const SLOW_DELAY_MS = 40;
-/** Others get a turn this often, so that an answer of any length can be stopped. */
+/** Yields to the event loop after this many words, so that an answer of any length can be stopped. */
 const WORDS_PER_TICK = 32;
 
 /**
- * A model without network and without understanding, so that everything else can be tried, tested and measured. It is
- * a pure function of the request: what it knows of the past stands in the messages it was sent.
+ * A model without network and without understanding, to try, test and measure everything else. It is a pure function
+ * of the request: it knows only the messages it receives.
  */
 export function createOfflineModel({
   variant = 'offline',
@@ -111,7 +111,7 @@ async function pause(word: number, delayMs: number, signal: AbortSignal | undefi
   try {
     await sleep(delayMs, undefined, signal === undefined ? {} : { signal });
   } catch {
-    // Expected: stopped while it paused, which the caller looks at next.
+    // Expected: aborted during the pause; the caller checks the signal next.
   }
 }
 

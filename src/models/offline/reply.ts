@@ -14,12 +14,12 @@ const SELF =
   /\bwh(?:o|at) are you\b|\bwhat (?:model|can you do)\b|\bare you (?:an? )?(?:ai|real|human|bot|claude|gpt)\b/i;
 const SUMMARISE =
   /\b(?:summari[sz]e|write (?:a|the) summary|update the (?:previous |existing )?summary|merge the(?:se)? (?:partial )?summar)/i;
-/** What stands between these was said earlier and is no wish of anybody now. */
+/** Text between these tags is from earlier and is not a request. */
 const SUMMARY = /<summary>[\s\S]*?<\/summary>/gi;
 const CLIP = 1500;
 const MAX_QUESTION = 500;
 
-/** What to answer. The same request gets the same reply. */
+/** The answer. The same request gets the same reply. */
 export function reply(request: ModelRequest, room: number): OfflineReply {
   const { system = '', messages, tools = [] } = request;
   const last = messages.at(-1);
@@ -31,7 +31,7 @@ export function reply(request: ModelRequest, room: number): OfflineReply {
   const asked = toolAsks(ask, tools, messages);
   if (asked !== undefined) return asked;
   if (SELF.test(ask)) return say(`${WHAT_I_AM} ${WHAT_I_CAN}`);
-  // Nobody asks in more words; beyond, it is something to be told back.
+  // Longer texts are not questions; they are repeated instead.
   const recalled = ask.length <= MAX_QUESTION ? recall(ask, messages) : undefined;
   return say(recalled ?? echo(ask, messages));
 }
@@ -40,7 +40,7 @@ function say(text: string): OfflineReply {
   return { text, calls: [] };
 }
 
-/** The instruction stands at an end of what a summariser is sent; between them are the messages it is about. */
+/** The instruction is at one end of a summarizer's input; the conversation is between the ends. */
 function asksForSummary(system: string, spoken: string): boolean {
   return [system.slice(0, 400), spoken.slice(0, 600), spoken.slice(-600)].some((text) =>
     SUMMARISE.test(text.replaceAll(SUMMARY, '')),
@@ -58,7 +58,7 @@ function echo(ask: string, messages: readonly ProjectedMessage[]): string {
   return `${said} I can see ${messages.length} messages of this conversation.`;
 }
 
-/** Users who speak in a row share a message, one paragraph each, so the last one is what is asked now. */
+/** Consecutive user messages share one message, one paragraph each, so the last paragraph is the current request. */
 function lastParagraph(text: string): string {
   const paragraphs = text.split(/\n\s*\n/).filter((paragraph) => paragraph.trim() !== '');
   return paragraphs.at(-1)?.trim() ?? '';

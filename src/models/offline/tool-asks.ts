@@ -29,12 +29,15 @@ const WRITE = new RegExp(
 );
 
 const PATH_KEYS = ['path', 'file_path', 'filePath', 'file', 'filename', 'directory', 'dir'];
-/** Plain words are short; a long text that happens to hold them is not searched. */
+/** A request in plain words is short; a long text is not searched. */
 const MAX_WISH = 20_000;
 const MAX_CALLS = 16;
 const CONTENT_KEYS = ['content', 'text', 'contents', 'data'];
 
-/** Calls for what was asked in plain words, a plain no where the tool is missing, undefined where no tool was asked for. */
+/**
+ * Calls for a request in plain words, a refusal if the tool is missing. @returns `undefined` if no tool was
+ * requested.
+ */
 export function toolAsks(
   ask: string,
   tools: readonly ModelTool[],
@@ -52,7 +55,7 @@ export function toolAsks(
   return { text: `Calling ${calls.map(({ name }) => name).join(' and ')}.`, calls };
 }
 
-/** `call <tool> with {json}`, as often as it is said. Without JSON the name must be one that is offered. */
+/** `call <tool> with {json}`, any number of times. Without JSON, the name must be that of an offered tool. */
 function namedCalls(ask: string, tools: readonly ModelTool[]): Wish[] | undefined {
   const wishes: Wish[] = [];
   for (const match of ask.matchAll(CALL)) {
@@ -85,7 +88,7 @@ function fileWish(ask: string, tools: readonly ModelTool[]): Wish[] | undefined 
   }
   const read = READ.exec(ask);
   const path = read?.[2]?.replace(/\.$/, '') ?? '';
-  // Without the word "file" only what looks like one: "read this aloud" is no wish for a tool.
+  // Without the word "file", the argument must look like a file name: "read this aloud" is not a tool request.
   if (path === '' || (read?.[1] === undefined && !/[./]/.test(path))) return undefined;
   const tool = pick(tools, ['read_file', 'read']);
   return [{ tool, input: { [property(tools, tool, PATH_KEYS)]: path } }];
@@ -102,7 +105,7 @@ function property(tools: readonly ModelTool[], tool: string, names: readonly str
   return names.find((name) => own.includes(name)) ?? own[0] ?? names[0] ?? 'path';
 }
 
-/** From the opening brace to the one that closes it, or to the end where none does. */
+/** From the opening brace to its closing one, or to the end of the text. */
 function objectText(text: string): string {
   let depth = 0;
   let quoted = false;
@@ -123,7 +126,7 @@ function parseObject(text: string): JsonObject | undefined {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
-    // Expected: asked to call with something that is no JSON, it does just that.
+    // Expected: a request to call with text that is not JSON is carried out as it is.
     return undefined;
   }
 }

@@ -9,29 +9,32 @@ import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../mod
 import { abortedError, modelError } from '../model-error.ts';
 import { usageOf } from '../usage.ts';
 
-/** What one call of the model gives. Parts come in this order: wait, thinking, text, calls, error or finish. */
+/** The result of one model call. Its parts come in this order: wait, thinking, text, calls, error or finish. */
 export interface ScriptedAnswer {
-  /** Milliseconds, or until a promise the test holds: no test needs to sleep to be in the middle of a call. */
+  /**
+   * Milliseconds, or until a promise of the test resolves, so that no test has to sleep to be in the middle of a
+   * call.
+   */
   readonly wait?: number | Promise<unknown>;
   readonly thinking?: { readonly text: string; readonly signature?: string; readonly redacted?: boolean };
-  /** A list is sent as one delta each. */
+  /** Each element of a list is sent as one delta. */
   readonly text?: string | readonly string[];
   readonly calls?: readonly ScriptedCall[];
-  /** Thrown behind everything above: what came before it is partial. */
+  /** Thrown after everything above, so the previous parts are a partial answer. */
   readonly error?: Error;
   readonly stopReason?: StopReason;
   readonly usage?: Usage;
 }
 
 export interface ScriptedCall {
-  /** Unset: `call_<number of the request>_<place>`. */
+  /** Unset: `call_<number of the request>_<index>`. */
   readonly id?: string;
   readonly name: string;
   readonly input?: JsonObject;
   readonly rawArguments?: string;
 }
 
-/** A string is an answer of that text; a function looks at the request first. */
+/** A string is an answer with that text; a function reads the request first. */
 export type ScriptedStep =
   | string
   | Error
@@ -45,21 +48,21 @@ export interface ScriptedModelOptions {
   readonly family?: ProviderFamily;
   readonly contextWindow?: number;
   readonly maxOutput?: number;
-  /** What a provider would refuse; a request with complaints fails as a 400 would. */
+  /** A provider's rules; a request with complaints fails like a 400. */
   readonly validate?: (request: ModelRequest) => readonly { readonly message: string }[];
 }
 
 export interface ScriptedModel extends Model {
-  /** Every request so far, those that failed included. */
+  /** Every request so far, including failed ones. */
   readonly requests: readonly ModelRequest[];
   push(...steps: readonly ScriptedStep[]): void;
-  /** Throws where steps were left over, calls came that no step was for, or a request broke a rule. */
+  /** Throws if steps are left over, if calls came without a step, or if a request broke a rule. */
   assertDone(): void;
 }
 
 const NO_USAGE: Usage = usageOf({ input: 0, output: 0 });
 
-/** A model that plays a script, for tests: deterministic to the event, and strict about what it is asked. */
+/** A model that plays a script, for tests: deterministic to the event, and strict about its requests. */
 export function createScriptedModel(
   script: readonly ScriptedStep[] = [],
   {
@@ -142,7 +145,7 @@ async function* events(
   if (error !== undefined) throw error;
 }
 
-/** Ends early on abort, whatever is waited for. */
+/** Ends early on abort, whatever it waits for. */
 async function pause(wait: number | Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
   const over = new AbortController();
   const stopped = new Promise<void>((resolve) => {

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../json.ts';
 
 /**
- * Anthropic-style content (claw0, ZyHive) as canonical blocks. What is canonical already is returned as it is,
- * so reading our own files copies nothing.
+ * Converts Anthropic-style content (claw0, ZyHive) to canonical blocks. Canonical content is returned unchanged, so
+ * reading our own files copies nothing.
  */
 
 const FOREIGN_BLOCKS: ReadonlySet<unknown> = new Set(['tool_use', 'tool_result', 'redacted_thinking']);
@@ -38,7 +38,7 @@ export function toolCall(id: unknown, name: unknown, input: unknown): JsonObject
   return { type: 'toolCall', id, name, ...(input !== undefined && { arguments: input }) };
 }
 
-/** A tool result's content in canonical form: a list of blocks. */
+/** The content of a tool result in canonical form: a list of blocks. */
 function resultContent(content: unknown): unknown[] {
   if (Array.isArray(content)) return content.map(canonicalBlock);
   if (content === undefined || content === null) return [];
@@ -53,8 +53,8 @@ function canonicalImage(source: JsonObject): JsonObject {
 }
 
 /**
- * One message of any style as canonical messages: results that travel inside a user message become messages
- * of their own, before the text, as the APIs order them.
+ * Converts a message of any style to canonical messages: results inside a user message become separate messages
+ * before its text, in the order that APIs expect.
  */
 export function canonicalMessages(message: JsonObject): JsonObject[] {
   const { content, role } = message;

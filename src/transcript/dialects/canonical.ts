@@ -9,8 +9,8 @@ import { isoTime } from './time.ts';
 import { isBoundaryRow, isMessageRow, summaryOfRow } from './zeroclaw.ts';
 
 /**
- * Any dialect as canonical entries. Lines that are canonical are passed on untouched; the others get
- * deterministic ids (from their place in the file) and hang under the line before them.
+ * Converts any format to canonical entries. Canonical lines are passed on unchanged; the others get deterministic ids
+ * (from their position in the file) and the previous line as their parent.
  */
 
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
@@ -37,7 +37,7 @@ export interface CanonicalHistory {
 
 export function isKnownRecord(record: JsonObject): boolean {
   const { type, message } = record;
-  // Other APIs have a `message` with its content beside the type, which no dialect here can read.
+  // Other APIs have a `message` with its content beside the type; no format here can read that.
   if (type === 'message') return isObject(message);
   return KNOWN_TYPES.has(type) || isFlatRecord(record) || isMessageRow(record) || isBoundaryRow(record);
 }
@@ -98,21 +98,21 @@ function nthIdForSeq(seq: number, n: number): string {
 function createBuilder(records: readonly PlacedRecord[]): Builder {
   const entries: Entry[] = [];
   let takenIds: Set<string> | undefined;
-  /** Made on the first need: a file in our own dialect never asks. */
+  /** Created when first needed: a file in our own format never needs it. */
   const taken = (): Set<string> => {
     if (takenIds !== undefined) return takenIds;
     takenIds = new Set();
     for (const { record } of records) if (typeof record['id'] === 'string') takenIds.add(record['id']);
     return takenIds;
   };
-  /** First entry made of a record, for pi v1's `firstKeptEntryIndex`. */
+  /** The first entry made from each record, for pi v1's `firstKeptEntryIndex`. */
   const idOfRecord: (string | undefined)[] = [];
   /** Ids of message lines, for ZyHive's `msg-<n>`, which counts them from 1. */
   const messageIds: string[] = [];
   let lastUserRow: string | null = null;
   let current = 0;
 
-  /** One line can become many entries; they are numbered on, not searched for anew. */
+  /** One line can become many entries; they are numbered consecutively without a new search. */
   let part = { of: -1, n: 0 };
   const freshId = (index: number): string => {
     const ids = taken();
@@ -124,7 +124,7 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
     ids.add(id);
     return id;
   };
-  /** Without a parent of its own an entry hangs under the one before it. */
+  /** The parent of an entry without `parentId` is the previous entry. */
   const push = (entry: UnplacedEntry): void => {
     const { parentId = entries.at(-1)?.id ?? null } = entry;
     entries.push({ ...entry, parentId });
@@ -137,7 +137,7 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
       push({
         ...(i === 0 && messages.length === 1 ? base : {}),
         type: 'message',
-        // Children name the line's own id, so that is the last part's.
+        // Children name the line's id, so its last part gets that id.
         id: last && typeof id === 'string' ? id : freshId(current),
         ...(i === 0 && (typeof parentId === 'string' || parentId === null) && { parentId }),
         timestamp,
@@ -158,7 +158,7 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
     const summary = summaryOfRow(record);
     const id = freshId(current);
     if (summary !== undefined) {
-      // The rows do not say whether the last exchange is in the summary. It is shown in full, never lost.
+      // The rows do not show whether the last exchange is in the summary, so it is shown in full and never lost.
       push({
         type: 'compaction',
         id,
@@ -216,7 +216,7 @@ function createBuilder(records: readonly PlacedRecord[]): Builder {
   };
 }
 
-/** Ours and pi's v3: nothing to change, so nothing is copied. */
+/** Our format and pi's v3: nothing has to be changed or copied. */
 export function isCanonicalEntry(record: JsonObject): record is Entry {
   const { type, id, parentId, timestamp, message } = record;
   return (
@@ -241,9 +241,9 @@ interface KeptNames {
 }
 
 /**
- * pi v1 counts lines, ZyHive counts messages; both become the id of an entry. The count goes: it is of the lines of
- * that file, and would name another entry when these are read again without its header, or copied. What it keeps from
- * is beyond the end where nothing is kept: then it names itself.
+ * pi v1 counts lines, ZyHive counts messages; both become the id of an entry. The count is dropped: it refers to
+ * lines of that file and would name another entry if these entries are read again without its header, or copied. If
+ * nothing is kept, the count is beyond the end, and the compaction then names itself.
  */
 function withFirstKept(entry: Entry, { taken, idOfRecord, messageIds }: KeptNames): Entry {
   const { firstKeptEntryIndex, ...rest } = entry;

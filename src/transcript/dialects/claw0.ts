@@ -2,12 +2,12 @@ import { isObject, type JsonObject } from '../json.ts';
 import { canonicalBlock, canonicalMessages, toolCall, toolResult } from './blocks.ts';
 
 /**
- * claw0 writes flat records: user, assistant, tool_use, tool_result. Two habits of its writers need undoing:
- * tool calls saved twice (inside the assistant record and as records of their own), and, in the classic
- * form, results saved while the turn runs and the turn itself at its end, so a result precedes its call.
+ * claw0 writes flat records: user, assistant, tool_use, tool_result. Two habits of its writers are corrected: tool
+ * calls that are saved twice (inside the assistant record and as separate records), and, in the classic form, results
+ * that are saved during the turn before the turn itself, so a result precedes its call.
  */
 
-/** The content must be where claw0 puts it: other tools use the same types for records of another shape. */
+/** The content must be where claw0 puts it: other tools use the same types for records of another form. */
 export function isFlatRecord(record: JsonObject): boolean {
   const { type, content } = record;
   if (type === 'user' || type === 'assistant') return typeof content === 'string' || isBlockList(content);
@@ -21,25 +21,25 @@ function isBlockList(content: unknown): boolean {
   );
 }
 
-/** Adds a message to the chain and gives back the content list it may still grow. */
+/** Adds a message to the chain and returns its content list, which may still grow. */
 export type EmitMessage = (message: JsonObject, source: JsonObject) => void;
 
 export interface FlatReader {
   add(record: JsonObject): void;
-  /** Something that is no flat record, or the end, follows. */
+  /** Called before a record that is not flat, and at the end. */
   close(): void;
 }
 
 interface OpenAssistant {
   readonly content: unknown[];
-  /** Call id to what it called, to recognise a call that is saved once more. */
+  /** Maps call ids to the call, to recognize a call that is saved again. */
   readonly calls: Map<unknown, string>;
   readonly answered: Set<unknown>;
 }
 
 interface HeldResult {
   readonly record: JsonObject;
-  /** How many user records had been read: it can only belong to the turn that is saved next. */
+  /** Number of user records read so far: it can only belong to the turn that is saved next. */
   readonly turn: number;
 }
 
@@ -70,7 +70,7 @@ export function createFlatReader(emit: EmitMessage): FlatReader {
     if (open !== null) answerFromHeld(open);
     open = null;
   };
-  /** What no call of the next turn claimed stays an orphan: a later call with its id is another call. */
+  /** A result that no call of the next turn claims stays an orphan: a later call with its id is a different call. */
   const releaseHeld = (olderThan: number): void => {
     for (const [id, results] of held) {
       const rest = results.filter((result) => {

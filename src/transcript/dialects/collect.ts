@@ -10,19 +10,19 @@ export interface EntryCollector {
 }
 
 /**
- * Gathers the records of a file. As long as all of them are canonical they are the entries, and nothing else is
- * made or kept; from the first one of another dialect on, `canonicalEntries` has to see them all with their places.
+ * Collects the records of a file. While all of them are canonical, they are the entries, and nothing else is created.
+ * From the first record of another format on, `canonicalEntries` needs all of them with their positions.
  */
 export function createEntryCollector(issues: IssueLog): EntryCollector {
   const entries: Entry[] = [];
-  /** Headers, and how many entries stand before each. */
+  /** Headers, and the number of entries before each. */
   const headers: { readonly record: JsonObject; readonly before: number }[] = [];
   const compactions: Entry[] = [];
   let placedRecords: PlacedRecord[] | undefined;
   let version: unknown;
   let ofVersion2 = 0;
 
-  /** Canonical records are never reported, so their places may be forgotten. */
+  /** Canonical records are never reported, so their positions may be forgotten. */
   const withPlaces = (): PlacedRecord[] => {
     const records: JsonObject[] = [];
     let next = 0;
@@ -62,7 +62,7 @@ export function createEntryCollector(issues: IssueLog): EntryCollector {
   };
 }
 
-/** Whether every compaction names what it keeps as we do; other tools count lines or messages. */
+/** Whether every compaction names what it keeps by an entry id; other tools count lines or messages. */
 function keepKnownEntries(compactions: readonly Entry[], entries: readonly Entry[]): boolean {
   if (compactions.length === 0) return true;
   const ids = new Set<unknown>(entries.map(({ id }) => id));

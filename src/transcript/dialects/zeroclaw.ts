@@ -1,13 +1,13 @@
 import type { JsonObject } from '../json.ts';
 
-/** ZeroClaw keeps rows of `session_messages`; a summary is an assistant row with this first line. */
+/** ZeroClaw stores rows of `session_messages`; a summary is an assistant row with this first line. */
 const SUMMARY_PREFIX = '[Session Compaction Summary]\n';
 
 export function isMessageRow(record: JsonObject): boolean {
   return record['type'] === undefined && typeof record['role'] === 'string' && 'content' in record;
 }
 
-/** The boundary row of `session_state`. It names what the summary row after it says as well. */
+/** Whether this is the boundary row of `session_state`. It repeats facts of the summary row after it. */
 export function isBoundaryRow(record: JsonObject): boolean {
   return record['type'] === undefined && record['key'] === 'compaction_after_message_id';
 }

@@ -2,8 +2,8 @@ import { isMnemonicWord } from './mnemonic-words.ts';
 import { SECRET_RULES, SECRET_SERVICES, type SecretRule } from './secret-rules.ts';
 
 /*
- * Finds secrets by their shape. Every search is linear in the text: one pass finds the keywords, and what is tried at a
- * keyword has bounded repetitions and starts after the last secret that was found.
+ * Finds secrets by their form. Every search is linear in the text: one pass finds the keywords, and the patterns at a
+ * keyword have bounded repetitions and start after the last secret that was found.
  */
 
 export interface Span {
@@ -13,7 +13,7 @@ export interface Span {
 
 /** As in redact.ts: not inside a word, except right after the letter of an escape such as `\n`. */
 const START = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
-/** What follows a secret without a gap is part of it; a dot only if the secret continues after it. */
+/** Characters that follow a secret without a gap belong to it; a dot only if the secret continues after it. */
 const REST = /(?:\.?[\w=+/~-]){0,2000}/y;
 
 interface Compiled {
@@ -24,7 +24,7 @@ interface Compiled {
 const rulesByKeyword: Map<string, Compiled[]> = new Map();
 let keywordScan: RegExp | undefined;
 
-/** Keys and tokens of services, known by how they begin. */
+/** Finds keys and tokens of services by their prefix. */
 export function findServiceSecrets(text: string): Span[] {
   const spans: Span[] = [];
   let done = 0;
@@ -53,9 +53,9 @@ function compileKeywords(): RegExp {
   return new RegExp(`${START}(?:${escaped.join('|')})`, 'gi');
 }
 
-/** @returns where the secret ends that begins here. */
+/** @returns the end of the secret that begins here. */
 function secretAt(text: string, index: number, found: string): number | undefined {
-  // The scan reports the longest keyword; rules of a shorter one may fit here too.
+  // The scan reports the longest keyword; rules of a shorter one may match here too.
   for (let length = found.length; length > 1; length--)
     for (const compiled of rulesByKeyword.get(found.slice(0, length)) ?? []) {
       compiled.pattern ??= new RegExp(compiled.rule.pattern, 'y');
@@ -75,17 +75,17 @@ const NAMED = new RegExp(
 );
 const MIN_NAMED_ENTROPY = 3;
 
-/** 40 and 43 characters of base64 and nothing around them: an AWS secret key, and the token of our own server. */
+/** 40 or 43 separate characters of base64: an AWS secret key, or the token of our own server. */
 const BARE =
   /(?<![A-Za-z0-9+/_=.@$-])(?<!sha\d{3}[-:])(?:[A-Za-z0-9+/]{40}|[A-Za-z0-9_-]{43})(?![A-Za-z0-9+/_=@-])/g;
 const MIN_BARE_ENTROPY = 4.2;
 
 const SHAPES: readonly RegExp[] = [
-  // A bot of Telegram.
+  // A Telegram bot token.
   /(?<![\w:])\d{8,10}:[A-Za-z0-9_-]{35}(?![\w-])/g,
-  // A bot of Discord.
+  // A Discord bot token.
   /(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])/g,
-  // Azure AD, Terraform Cloud, Airtable, MaxMind: what they are known by does not stand first.
+  // Azure AD, Terraform Cloud, Airtable, MaxMind: their characteristic part is not at the start.
   /(?<![\w~.])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![\w~-])/g,
   /(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}(?![\w-])/g,
   /(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{64}(?![\w-])/g,
@@ -98,7 +98,7 @@ const CARD =
 const SHORT_WORDS = /(?<![A-Za-z])[a-z]{3,8}(?:[ \t\r\n,]{1,4}[a-z]{3,8}){11,}(?![A-Za-z])/g;
 const MIN_PHRASE = 12;
 
-/** Secrets without a name or a beginning of their own. */
+/** Finds secrets without a name or prefix. */
 export function findBareSecrets(text: string): Span[] {
   const spans: Span[] = SHAPES.flatMap((shape) => matches(text, shape));
   for (const { 0: found, 1: value = '', index } of text.matchAll(NAMED))
@@ -120,12 +120,12 @@ function matches(text: string, pattern: RegExp): Span[] {
   }));
 }
 
-/** Capitals, small letters and digits: neither a hash in hex nor a long word. */
+/** Upper case, lower case and digits: neither a hex hash nor a long word. */
 function isMixed(text: string): boolean {
   return /[A-Z]/.test(text) && /[a-z]/.test(text) && /\d/.test(text);
 }
 
-/** The check digit of Luhn. One in ten numbers passes, so the beginnings of issuers are asked for as well. */
+/** Checks the Luhn digit. One in ten numbers passes, so the prefixes of card issuers are required too. */
 function isCardNumber(digits: string): boolean {
   if (
     !/^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|4[4-9]\d|5\d{2})\d{12}|35\d{14})$/.test(
@@ -141,7 +141,7 @@ function isCardNumber(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** The recovery phrase of a wallet: twelve or more words in a row, each from the list. */
+/** Finds wallet recovery phrases: twelve or more consecutive words from the list. */
 function phrasesIn(words: string, offset: number): Span[] {
   const spans: Span[] = [];
   let run: Span[] = [];
@@ -159,7 +159,7 @@ function phrasesIn(words: string, offset: number): Span[] {
   return spans;
 }
 
-/** In bits for each character. */
+/** In bits per character. */
 function entropyOf(text: string): number {
   const counts = new Map<string, number>();
   for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);

@@ -1,5 +1,5 @@
 /*
- * The English words of BIP-39, by which a recovery phrase of a wallet is known. From python-mnemonic, Copyright (c) 2013
+ * The English words of BIP-39, to recognize the recovery phrase of a wallet. From python-mnemonic, Copyright (c) 2013
  * Pavol Rusnak, under the MIT License (its text is in secret-rules.ts).
  */
 const WORDS = `

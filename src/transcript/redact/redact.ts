@@ -1,17 +1,17 @@
 /*
- * What must not leave with a log line or an export: keys, tokens, passwords, cookies, key files. Pure, and never what
- * is stored: the original keeps its bytes. A secret is replaced by as many characters as it has, so that offsets into
- * a text still point at the same words.
+ * Masks secrets in log lines and exports: keys, tokens, passwords, cookies, key files. Pure; stored data is not
+ * changed. A secret is replaced by the same number of characters, so that offsets into a text still point at the same
+ * words.
  */
 
 import { findBareSecrets, findServiceSecrets, type Span } from './known-secrets.ts';
 
 const MASK = '*';
-/** A word that begins here, also behind the letter of an escape such as `\n` in text that holds JSON. */
+/** The start of a word, also right after the letter of an escape such as `\n` in text that contains JSON. */
 const START = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
-/** Of a token without quotes. */
+/** Characters of an unquoted token. */
 const TOKEN = '[A-Za-z0-9._~+/=-]';
-/** Something random has a digit or is long; words of a sentence are neither. */
+/** A random value has a digit or is long; words of a sentence are neither. */
 const RANDOM = String.raw`(?:(?=${TOKEN}{0,40}\d)${TOKEN}{8,}|${TOKEN}{20,})`;
 const QUOTE = String.raw`\\?["']?`;
 const IS = String.raw`${QUOTE}\s{0,8}[:=]\s{0,8}${QUOTE}`;
@@ -19,13 +19,13 @@ const IS = String.raw`${QUOTE}\s{0,8}[:=]\s{0,8}${QUOTE}`;
 /** Names of fields and variables whose value is a secret. */
 const SECRET_WORD =
   'api[_-]?key|passwd|password|passphrase|passcode|secret|private[_-]?key(?:[_-]?id)?|(?:secret|access|account|shared[_-]?access|auth|signing|encryption)[_-]?key|secret[_-]?access[_-]?key|credentials?';
-/** What people call it in a sentence. */
+/** Names for secrets in a sentence. */
 const SPOKEN =
   'password|passwort|passphrase|passcode|passwd|pwd|pin|pin code|api key|secret key|access key|login';
 
-/** Each has the part that stays in front of the secret as its first group, if any part stays. */
+/** The first group of each pattern, if it has one, is the part before the secret that stays. */
 const PATTERNS: readonly RegExp[] = [
-  // Keys known by how they begin.
+  // Keys with known prefixes.
   pattern(String.raw`(sk-)(?:(?=[\w-]{0,40}\d)[\w-]{6,}|[\w-]{20,})`),
   pattern(String.raw`((?:sk|pk|rk)_(?:live|test)_)\w{8,}`),
   pattern(String.raw`(gh[pousr]_|github_pat_|glpat-|hf_|gsk_|xai-|npm_)[\w-]{16,}`),
@@ -35,14 +35,14 @@ const PATTERNS: readonly RegExp[] = [
   // A JSON web token.
   // It begins no earlier than its word: a search from every "eyJ" in a long word would take quadratic time.
   /((?:(?<![\w-])|(?<=\\[nrt]))eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
-  // Headers. A cookie has a name and a value, or it is something to eat.
+  // Headers. A cookie header has a name and a value; without them the word means food.
   pattern(String.raw`((?:proxy-)?authorization${IS}(?:(?:bearer|basic|digest|token)\s{1,8})?)[^\s"'\\]+`),
   pattern(String.raw`((?:set-)?cookie${IS})[^\s"'=;\\]{1,256}=[^\r\n"'\\]*`),
   pattern(String.raw`(bearer\s{1,8})${RANDOM}`),
-  // A password in a URL goes on to the last @ of its part: people forget to escape theirs.
+  // A password in a URL extends to the last @ of its part, because users forget to escape theirs.
   /(:\/\/[^\s/?#:@"'\\]{0,256}:)[^\s/"'\\]{1,512}(?=@)/g,
   /([?&#](?:access_token|api_?key|auth|key|password|secret|sig|signature|token)=)[^&\s"'#\\]+/gi,
-  // Values that are called a secret, whatever stands before: DB_PASSWORD, accessToken.
+  // Values named as a secret, whatever precedes the name: DB_PASSWORD, accessToken.
   new RegExp(String.raw`((?:${SECRET_WORD})${IS})(?:(?<=["'])[^"'\\\r\n]+|[^\s"',;}\\]{4,})`, 'gi'),
   new RegExp(`(token${IS})${RANDOM}`, 'gi'),
   // DB_PASS=, but not PWD=/home/ada.
@@ -52,7 +52,7 @@ const PATTERNS: readonly RegExp[] = [
     'g',
   ),
   /((?<![A-Za-z])(?:pwd|pass)\s{0,2}=\s{0,2})(?![/$~])[^\s"';&,)]{4,}(?=[;"'\s]|$)/gi,
-  // Written by a person in a sentence. An ordinary word ("is wrong") has no digit and no sign in it.
+  // Written by a person in a sentence. An ordinary word ("is wrong") has neither digits nor signs.
   new RegExp(
     String.raw`((?<![A-Za-z])(?:${SPOKEN})\s{1,4}(?:is|was|=|:)\s{0,4}(?:now\s{1,4})?)(?:["'\x60“][^"'\x60”\r\n]{4,200}|(?=[^\s]{0,60}[\d!@#$%^&*+])[^\s"'\x60“”,;]{4,200})`,
     'gi',
@@ -62,7 +62,7 @@ const PATTERNS: readonly RegExp[] = [
   /((?<![A-Za-z])login\s{1,40}\S{1,128}\s{1,40}password\s{1,40})\S{1,256}/g,
   /((?<![\w-])(?:-u|--user|--proxy-user)[\s=]{1,4}["']?[^\s:"'/]{1,128}:)[^\s"'/][^\s"']{2,256}/g,
   /((?<![\w-])(?:sshpass\s{1,4}-p|mysql(?:dump)?\s[^\r\n]{0,80}?\s-p)\s{0,2}["']?)(?![\s-])[^\s"']{3,128}/g,
-  // The public key in an address of Sentry.
+  // The public key in a Sentry URL.
   /(:\/\/)[0-9a-f]{32}(?=@[\w.-]{1,128}sentry)/g,
   // The credentials of a registry in a Docker configuration.
   /("auth"\s{0,4}:\s{0,4}")[A-Za-z0-9+/]{8,400}={0,2}(?=")/g,
@@ -72,7 +72,7 @@ function pattern(source: string): RegExp {
   return new RegExp(`${START}${source}`, 'gi');
 }
 
-/** The text with every secret in it masked; as long as before. */
+/** Masks every secret in a text; the length stays the same. */
 export function redactText(text: string): string {
   let redacted = redactPem(text);
   for (const each of PATTERNS)
@@ -80,7 +80,7 @@ export function redactText(text: string): string {
   return maskSpans(maskSpans(redacted, findServiceSecrets(redacted)), findBareSecrets(redacted));
 }
 
-/** Spans may overlap. */
+/** The spans may overlap. */
 function maskSpans(text: string, spans: readonly Span[]): string {
   if (spans.length === 0) return text;
   let masked = '';
@@ -97,7 +97,7 @@ function maskSpans(text: string, spans: readonly Span[]): string {
 const SECRET_NAME =
   /^(?:x-?)?(?:(?:proxy-?)?authorization|(?:set-?)?cookie|(?:[a-z]+[-_]?)?(?:api[-_]?key|passwd|password|passphrase|secret|private[-_]?key|access[-_]?key)|(?:access|auth|bearer|refresh|id)?[-_]?token|credentials?)$/i;
 
-/** The same for a value: what stands under the name of a secret is masked whole. Gives a copy; changes nothing. */
+/** Masks secrets in a value: the value of a field with a secret's name is masked completely. Returns a copy. */
 export function redactJson(value: unknown): unknown {
   return redactUnder('', value);
 }
@@ -113,11 +113,11 @@ function redactUnder(name: string, value: unknown): unknown {
   return Object.fromEntries(copy);
 }
 
-/** Names of fields that tie entries together. Two ids that became the same asterisks would tear a history apart. */
+/** Names of fields that link entries. If two ids became the same asterisks, the history would lose its structure. */
 const ID_NAME =
   /^(?:id|parentId|toolCallId|firstKeptEntryId|targetId|leafId|sessionId|inboxId|turnId|blob|seal)$/;
 
-/** As `redactJson` for what a transcript holds: images keep their bytes, and ids stay unless they are a known token. */
+/** Like `redactJson`, for transcript entries: images stay unchanged, and ids stay unless they are a known token. */
 export function redactEntry(value: unknown, name: string = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => redactEntry(each, name));
   if (typeof value === 'string' && ID_NAME.test(name) && findServiceSecrets(value).length === 0) return value;
@@ -134,7 +134,10 @@ export function redactEntry(value: unknown, name: string = ''): unknown {
 const PEM_BEGIN = /-----BEGIN [A-Z0-9 ]{1,64}-----/g;
 const PEM_BODY = /(?:[A-Za-z0-9+/=\s]|\\[nr])*/y;
 
-/** What is between the marks; without an end, as far as it could go on. Each search stops at the next mark. */
+/**
+ * Masks the text between the marks; without an end mark, the longest possible range. Each search stops at the next
+ * mark.
+ */
 function redactPem(text: string): string {
   let redacted = '';
   let done = 0;
@@ -151,7 +154,7 @@ function redactPem(text: string): string {
   return done === 0 ? text : redacted + text.slice(done);
 }
 
-/** Lines stay lines, and an escaped line end stays one. */
+/** Masks characters but keeps line breaks, also escaped ones. */
 function mask(secret: string): string {
   return secret.replace(/\\[nrt]|[^\r\n]/g, (found) =>
     found.startsWith('\\') && found.length === 2 ? found : MASK,

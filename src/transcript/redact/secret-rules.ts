@@ -21,7 +21,7 @@ export interface SecretRule {
   /** In lower case. A text without one of them has no such secret; a match begins with it. */
   readonly keywords: readonly string[];
   readonly pattern: string;
-  /** Bits for each character; below that it is a placeholder, or a word. */
+  /** In bits per character; a value below that is a placeholder or a word. */
   readonly entropy?: number;
 }
 
@@ -448,7 +448,7 @@ const OWN_RULES: readonly SecretRule[] = [
 
 export const SECRET_RULES: readonly SecretRule[] = [...GITLEAKS_RULES, ...OWN_RULES];
 
-/** Whatever is random behind one of these names and an equals sign or colon is a secret; also from gitleaks. */
+/** A random value after one of these names and an equals sign or colon is a secret; also from gitleaks. */
 export const SECRET_SERVICES: readonly string[] = (
   'adafruit airtable algolia alibaba asana beamer bitbucket bittrex meraki cloudflare codecov cohere ' +
   'coinbase confluent contentful datadog discord droneci dropbox etsy facebook fastly finicity finnhub ' +

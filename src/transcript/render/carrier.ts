@@ -1,6 +1,6 @@
 /**
- * How a summary enters the conversation (J8): always as something said in it, never as system instructions.
- * A carrier is data; `{summary}` marks the place.
+ * How a summary enters the conversation (J8): always as part of it, never as system instructions. A carrier is data;
+ * `{summary}` is replaced by the summary.
  */
 export interface CarrierLine {
   readonly role: 'user' | 'assistant';
@@ -25,7 +25,7 @@ export const SUMMARY_CARRIERS: Readonly<Record<CarrierName, SummaryCarrier>> = {
   'system-prefix': [{ role: 'user', text: '[system] {summary}' }],
 };
 
-/** Nothing for an empty summary: that is how an undone compaction looks. */
+/** Empty for an empty summary, which is how an undone compaction looks. */
 export function carrySummary(summary: unknown, carrier: SummaryCarrier): CarrierLine[] {
   if (typeof summary !== 'string' || summary.trim() === '') return [];
   return carrier.map(({ role, text }) => ({ role, text: text.replace('{summary}', () => summary) }));

@@ -6,8 +6,8 @@ import { type FamilyRules, rulesFor, type Target } from './target.ts';
 import { createToolIds, toolName } from './tool-ids.ts';
 
 /**
- * The conversation as any provider takes it: turns alternate, every call has its result right behind it.
- * It is built front to back and only ever appended to, so a longer history starts with the same bytes (J7).
+ * The conversation in a form that every provider accepts: turns alternate, and every call is directly followed by its
+ * result. It is built from front to back and only appended to, so a longer history starts with the same bytes (J7).
  */
 
 export interface TextPart {
@@ -46,7 +46,7 @@ export type ProjectedMessage =
   | { readonly role: 'assistant'; content: AssistantPart[] }
   | { readonly role: 'tool'; readonly results: readonly ResultPart[] };
 
-/** What the rules did to make the history acceptable, for people to see (P9). */
+/** What the rules changed to make the history acceptable, for users to see (P9). */
 export interface ProjectionNotes {
   syntheticResults: number;
   orphanResults: number;
@@ -72,11 +72,11 @@ const TOOL_IMAGES = '[Images from the tool results above:]';
 interface OpenCall {
   readonly part: CallPart;
   result: StoredResult | undefined;
-  /** J1: the last block of an aborted message, so nobody knows whether its arguments are complete. */
+  /** J1: the last block of an aborted message, so it is unknown whether its arguments are complete. */
   readonly doubtful: boolean;
 }
 
-/** Calls of one message that share a stored id take results in order; nearly always there is one. */
+/** Calls of one message with the same stored id get results in order; nearly always there is only one. */
 interface SameIdCalls {
   readonly calls: OpenCall[];
   answered: number;
@@ -91,7 +91,7 @@ export interface AssistantTurn {
 }
 
 export interface ConversationOptions {
-  /** Images of tool results follow in a user message, whatever the family would take. */
+  /** Images of tool results follow in a user message, even if the family accepts them in results. */
   readonly hoistImages?: boolean | undefined;
 }
 
@@ -108,7 +108,7 @@ export class Conversation {
   readonly #rules: FamilyRules;
   readonly #mapId: (id: string) => string;
   readonly #admit: ReturnType<typeof createImageBudget>;
-  /** Stored call id to the calls of the round that is waiting for results. */
+  /** Maps stored call ids to the calls of the round that waits for results. */
   #round: Map<string, SameIdCalls> | null = null;
 
   constructor(target: Target, { hoistImages = false }: ConversationOptions = {}) {
@@ -118,13 +118,13 @@ export class Conversation {
     this.#admit = createImageBudget(this.#rules.images);
   }
 
-  /** A turn of a user. An empty one keeps its place, so that what answered it stays an answer (J4). */
+  /** A user's turn. An empty one stays in place, so that its answer is still an answer (J4). */
   user(blocks: readonly ContentBlock[]): void {
     this.note(blocks);
     if (this.messages.at(-1)?.role !== 'user') this.#say(EMPTY_TURN);
   }
 
-  /** Something said on the user's side that is no turn of its own: a summary, an extension's message. */
+  /** Text on the user's side that is not a turn: a summary, or an extension's message. */
   note(blocks: readonly ContentBlock[]): void {
     this.#closeRound();
     for (const block of blocks) {
@@ -143,7 +143,7 @@ export class Conversation {
       if (block.type === 'text') {
         if (block.text.trim() !== '') parts.push({ type: 'text', text: block.text });
       } else if (block.type === 'thinking') {
-        // A merged message is not the one that was signed.
+        // A merged message differs from the signed one.
         const { thinking, signature, redacted } = block;
         if (ownModel && !merging && signature !== '' && this.#rules.thinkingApis.length > 0) {
           parts.push({ type: 'thinking', thinking, signature, redacted });
@@ -198,7 +198,7 @@ export class Conversation {
       : { type: 'call', id, name, input, signature };
   }
 
-  /** J2: all results of a round in one message, in call order, each call exactly one. */
+  /** J2: all results of a round in one message, in the order of the calls, exactly one per call. */
   #closeRound(): void {
     if (this.#round === null) return;
     const calls = new Map<CallPart, OpenCall>();
@@ -256,7 +256,7 @@ export class Conversation {
     return admitted;
   }
 
-  /** J4: users who speak in a row share one message, texts joined by a blank line. */
+  /** J4: consecutive user messages share one message; a blank line joins their texts. */
   #say(text: string): void {
     if (text.trim() === '') return;
     const content = this.#userContent();
@@ -296,7 +296,7 @@ export class Conversation {
     this.messages.push({ role: 'assistant', content: parts });
   }
 
-  /** J1 and J5: a call nobody can vouch for goes, and with it the thinking that was signed together with it. */
+  /** J1 and J5: removes a call that may be incomplete, and the thinking that was signed together with it. */
   #takeBack(part: CallPart): void {
     const last = this.messages.at(-1);
     if (last?.role !== 'assistant') return;
@@ -312,14 +312,17 @@ export class Conversation {
   }
 }
 
-/** J1: what an interrupted answer did say stays, and is known to be a part. */
+/** J1: the text of an interrupted answer stays and is marked as partial. */
 function markInterrupted(parts: AssistantPart[]): void {
   if (!parts.some(({ type }) => type === 'text')) return;
   trimLastText(parts);
   parts.push({ type: 'text', text: INTERRUPTED });
 }
 
-/** White space at the very end is refused, so no answer ends in it: trimmed only there, a prefix would change later. */
+/**
+ * Providers refuse white space at the very end, so no answer ends with it: if only the last answer were trimmed, a
+ * prefix would change later.
+ */
 function trimLastText(parts: AssistantPart[]): void {
   const last = parts.at(-1);
   if (last?.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text.trimEnd() };
@@ -329,23 +332,23 @@ function callId(block: JsonObject): string {
   return typeof block['id'] === 'string' ? block['id'] : '';
 }
 
-/** Streaming writers leave the raw text of unfinished arguments behind, or no arguments at all. */
+/** Streaming writers leave the raw text of unfinished arguments, or no arguments. */
 function isComplete(block: JsonObject): boolean {
   return isObject(block['arguments']) && block['partialJson'] === undefined;
 }
 
-/** Input is always an object: some tools store its JSON text, some nothing where there are no arguments. */
+/** Input is always an object: some tools store its JSON text, some store nothing if there are no arguments. */
 function callInput(value: unknown): JsonObject {
   let input = value;
   if (typeof value === 'string') {
     try {
       input = JSON.parse(value);
     } catch {
-      // Expected for anything but JSON text; it is passed on as the one value it is.
+      // Expected for anything except JSON text; it is passed on as a single value.
     }
   }
   if (input === undefined || input === null || input === '') return {};
   const object = isObject(input) ? input : { value: input };
-  // Deeper than this, serialising the request would exhaust the stack.
+  // Serializing a deeper value would overflow the stack.
   return inspectJson(object, DEFAULT_RECORD_LIMITS.maxDepth).tooDeep ? { value: TOO_DEEP } : object;
 }

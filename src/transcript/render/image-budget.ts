@@ -17,9 +17,9 @@ interface StoredImage {
 const sizes = new WeakMap<object, ImageSize | null>();
 
 /**
- * J6: admits images while the request has room and says in words what it leaves out. Images are judged in
- * order and never taken back, so that a later image cannot change an earlier request (J7); whoever wants the
- * newest instead hides old ones with a `context_edit`.
+ * J6: admits images while the request has room, and replaces the others with a text. Images are decided in order and
+ * never reconsidered, so a later image cannot change an earlier request (J7). To prefer new images, hide old ones
+ * with a `context_edit`.
  */
 export function createImageBudget(limits: ImageLimits): (image: StoredImage) => ImagePart | string {
   let count = 0;

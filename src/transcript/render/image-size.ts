@@ -12,12 +12,14 @@ const MIME_TYPES: ReadonlyMap<string, (bytes: Buffer) => ImageSize | undefined> 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const HEAD_CHARS = 4096;
 
-/** Pixel size from the header of a base64 image, or undefined for what no provider would open either. */
+/**
+ * Pixel size from the header of a base64 image. @returns `undefined` for data that providers could not open either.
+ */
 export function imageSize(data: string, mimeType: string): ImageSize | undefined {
   const read = MIME_TYPES.get(mimeType);
   if (read === undefined || data.length % 4 !== 0 || !BASE64.test(data)) return undefined;
   const head = Buffer.from(data.slice(0, HEAD_CHARS), 'base64');
-  // Only a JPEG can have its size behind kilobytes of metadata.
+  // Only a JPEG can have its size after kilobytes of metadata.
   const size = read(head) ?? (data.length > HEAD_CHARS ? read(Buffer.from(data, 'base64')) : undefined);
   return size !== undefined && size.width > 0 && size.height > 0 ? size : undefined;
 }

@@ -20,7 +20,7 @@ import { rulesFor, type Target } from './target.ts';
 
 export interface ProjectOptions extends ConversationOptions {
   readonly target: Target;
-  /** Entry id to stand at; null is before the first entry. Unset: the transcript's own leaf. */
+  /** Id of the entry to use as leaf; null is before the first entry. Unset: the transcript's own leaf. */
   readonly leaf?: string | null | undefined;
   readonly carrier?: CarrierName | SummaryCarrier | undefined;
   readonly issues?: IssueLog | undefined;
@@ -28,7 +28,7 @@ export interface ProjectOptions extends ConversationOptions {
 
 export interface Projection {
   readonly messages: readonly ProjectedMessage[];
-  /** The last system prompt the transcript recorded, for those who want it: it is never put into `messages`. */
+  /** The last system prompt in the transcript, for callers that need it; it is never part of `messages`. */
   readonly system: string | undefined;
   readonly model: Selection['model'];
   readonly thinkingLevel: string | undefined;
@@ -39,16 +39,16 @@ export interface Projection {
 const HIDDEN_RESULT: readonly ContentBlock[] = [{ type: 'text', text: '[removed from the context]' }];
 
 /**
- * From stored entries to a conversation any provider of the target's family accepts (P4). Stored history is
- * only read. The rules J1 to J8 live where they act: J1 to J5 in `Conversation`, J6 in the image budget,
- * J7 in that everything is decided front to back, J8 in the carriers.
+ * Converts stored entries to a conversation that every provider of the target's family accepts (P4). Stored history
+ * is only read. The rules J1 to J8 are where they act: J1 to J5 in `Conversation`, J6 in the image budget, J7 in that
+ * everything is decided from front to back, J8 in the carriers.
  */
 export function project(entries: readonly Entry[], options: ProjectOptions): Projection {
   const { leaf, issues } = options;
   return projectSelection(selectContext(entries, { leaf, issues }), options);
 }
 
-/** The same, for whoever has found out already what of it is context. */
+/** Like `project`, for a caller that has already made the selection. */
 export function projectSelection(
   selection: Selection,
   { target, carrier = 'user', hoistImages }: Omit<ProjectOptions, 'leaf' | 'issues'>,
@@ -101,7 +101,7 @@ function addMessage(
       isError: isError === true,
     });
   } else if (edit === null) {
-    // Hidden as if it had never been said; results of its calls become orphans and leave with it.
+    // Hidden as if it did not exist; results of its calls become orphans and are dropped too.
   } else if (role === 'assistant') {
     conversation.assistant({
       blocks: readBlocks(content),
@@ -117,7 +117,7 @@ function addMessage(
   }
 }
 
-/** Entries that are no messages but speak: as user text. */
+/** Entries that are not messages but have text for the model, as user text. */
 function contextBlocks(entry: Entry, edit: unknown): ContentBlock[] | undefined {
   if (entry.type === 'custom_message') return readBlocks(edit ?? entry['content']);
   const { summary } = entry;
@@ -126,7 +126,7 @@ function contextBlocks(entry: Entry, edit: unknown): ContentBlock[] | undefined 
   return [{ type: 'text', text: carryBranchSummary(summary) }];
 }
 
-/** J5. An unset target model means the model the session stands at. */
+/** J5. Without a target model, the session's current model counts. */
 function ownModelJudge(target: Target, current: Selection['model']): (message: JsonObject) => boolean {
   const provider = target.provider ?? current?.provider;
   const model = target.model ?? current?.modelId;

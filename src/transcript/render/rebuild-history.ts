@@ -9,7 +9,7 @@ import { type AnthropicMessage, renderAnthropic } from './render-anthropic.ts';
 import { type OpenAiMessage, renderOpenAi } from './render-openai.ts';
 import type { ProviderFamily, Target } from './target.ts';
 
-/** The messages each format is made of. */
+/** The message types of each format. */
 export interface HistoryFormats {
   readonly anthropic: AnthropicMessage;
   readonly openai: OpenAiMessage;
@@ -21,13 +21,13 @@ export type HistoryFormat = keyof HistoryFormats;
 export interface RebuildOptions<F extends HistoryFormat>
   extends Omit<ProjectOptions, 'target' | 'hoistImages'> {
   readonly format: F;
-  /** Unset: the format's own family, at the model the session stands at. */
+  /** Unset: the format's own family, with the session's current model. */
   readonly target?: Partial<Target> | undefined;
 }
 
 interface FormatRow<F extends HistoryFormat> {
   readonly family: ProviderFamily;
-  /** A tool result of this format is text only. */
+  /** Whether a tool result in this format can contain only text. */
   readonly hoistImages: boolean;
   readonly render: (messages: readonly ProjectedMessage[]) => HistoryFormats[F][];
 }
@@ -38,7 +38,7 @@ const FORMATS: { readonly [F in HistoryFormat]: FormatRow<F> } = {
   'ai-sdk': { family: 'generic', hoistImages: true, render: renderAiSdk },
 };
 
-/** Stored records of any dialect as plain API messages, ready to send. */
+/** Converts stored records of any format to plain API messages, ready to send. */
 export function rebuildHistory<F extends HistoryFormat>(
   records: readonly (Entry | JsonObject)[],
   { format, target, ...options }: RebuildOptions<F>,

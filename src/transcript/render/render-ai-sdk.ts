@@ -30,7 +30,7 @@ export type AiSdkMessage =
   | { readonly role: 'assistant'; readonly content: AiSdkAssistantPart[] }
   | { readonly role: 'tool'; readonly content: AiSdkToolResult[] };
 
-/** AI SDK model messages, in the subset its prompt and its message types share. */
+/** AI SDK model messages, in the subset shared by its prompt and its message types. */
 export function renderAiSdk(messages: readonly ProjectedMessage[]): AiSdkMessage[] {
   return messages.map(renderMessage);
 }

@@ -23,7 +23,7 @@ export interface AnthropicMessage {
   readonly content: string | AnthropicBlock[];
 }
 
-/** Messages API: results open the user message that follows their calls; plain text stays a string. */
+/** Messages API: results open the user message after their calls; plain text stays a string. */
 export function renderAnthropic(messages: readonly ProjectedMessage[]): AnthropicMessage[] {
   const out: AnthropicMessage[] = [];
   let results: AnthropicBlock[] | undefined;

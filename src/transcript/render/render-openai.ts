@@ -15,7 +15,7 @@ export type OpenAiMessage =
   | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: OpenAiToolCall[] }
   | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string };
 
-/** Chat completions: plain strings wherever possible, because many compatible servers know nothing else. */
+/** Chat completions: plain strings wherever possible, because many compatible servers support nothing else. */
 export function renderOpenAi(messages: readonly ProjectedMessage[]): OpenAiMessage[] {
   const out: OpenAiMessage[] = [];
   for (const message of messages) {

@@ -5,24 +5,27 @@ import { isObject, type JsonObject } from '../json.ts';
 import { patchSettings, settingsIn } from '../settings.ts';
 import { buildTree, type EntryTree, pathTo, ROOT } from '../tree.ts';
 
-/** What of a transcript is context: settled before any rule about providers applies. */
+/** The part of a transcript that is context, decided before any rule about providers applies. */
 export interface Selection {
-  /** The last compaction on the path; its summary stands for everything before `entries`. */
+  /** The last compaction on the path; its summary replaces everything before `entries`. */
   readonly compaction: Entry | undefined;
   /** Entries that may contribute, oldest first. */
   readonly entries: readonly Entry[];
-  /** Older turns are not among `entries`, because only the newest are sent. */
+  /** Set if older turns are not among `entries`, because only the newest are sent. */
   readonly isLimited?: true;
-  /** The content that stands for an entry's own: null hides it. */
+  /** Content that replaces an entry's own; null hides the entry. */
   readonly edits: ReadonlyMap<Entry, unknown>;
   readonly model: { readonly provider: string; readonly modelId: string } | undefined;
   readonly thinkingLevel: string | undefined;
-  /** What was chosen for the session and the statistics of its last turn: all patches in file order, null removes a name. */
+  /**
+   * The session's chosen settings and the statistics of its last turn: all patches in file order, null removes a
+   * name.
+   */
   readonly settings: JsonObject;
 }
 
 export interface SelectOptions {
-  /** Entry id to stand at; null is before the first entry. Unset: the transcript's own leaf. */
+  /** Id of the entry to use as leaf; null is before the first entry. Unset: the transcript's own leaf. */
   readonly leaf?: string | null | undefined;
   readonly issues?: IssueLog | undefined;
 }
@@ -82,7 +85,7 @@ function keptPath(tree: EntryTree, path: readonly number[], at: number, issues?:
   for (let step = 0; step < at; step++) {
     if (tree.entries[path[step] ?? ROOT]?.id === name) return [...path.slice(step, at), ...after];
   }
-  // A compaction that keeps nothing names itself; any other name should have been on the path.
+  // A compaction that keeps nothing names itself; any other name should be on the path.
   if (name !== compaction?.id) {
     issues?.add({
       kind: 'missing-first-kept',

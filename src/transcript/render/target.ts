@@ -1,4 +1,4 @@
-/** What one family of model APIs asks of a request. Data, so that no rule below asks who the provider is. */
+/** The requirements of one family of model APIs. They are data, so no rule asks for the provider. */
 export type ProviderFamily =
   | 'anthropic'
   | 'openai'
@@ -7,30 +7,30 @@ export type ProviderFamily =
   | 'bedrock'
   | 'mistral'
   | 'local'
-  /** Not known: what every other family accepts, except Mistral's nine-character ids. */
+  /** Unknown: what every other family accepts, except Mistral's nine-character ids. */
   | 'generic';
 
 export interface ImageLimits {
   readonly maxCount: number;
-  /** Of one image, as base64 characters: that is what travels. */
+  /** Limit of one image in base64 characters, as sent. */
   readonly maxBytes: number;
-  /** Of all images together; leaves room for text below the request limit. */
+  /** Limit of all images together; it leaves room for text below the request limit. */
   readonly maxTotalBytes: number;
   readonly maxSide: number;
-  /** From more than this many images on, `maxSideOfMany` applies to all of them. */
+  /** With more images than this, `maxSideOfMany` applies to all of them. */
   readonly many: number;
   readonly maxSideOfMany: number;
 }
 
 export interface FamilyRules {
   readonly callId: { readonly pattern: RegExp; readonly length: number; readonly exact?: boolean };
-  /** Whether a tool result may hold images; else they follow in a user message. */
+  /** Whether a tool result may contain images; otherwise they follow in a user message. */
   readonly toolImages: boolean;
-  /** `api` names whose thinking blocks this family takes back. Empty: thinking never travels. */
+  /** `api` names whose thinking blocks this family accepts. Empty: thinking is never sent. */
   readonly thinkingApis: readonly string[];
-  /** Whether a user may speak right after a tool; else an assistant line goes between. */
+  /** Whether a user message may directly follow a tool result; otherwise an assistant message is inserted. */
   readonly userAfterTool: boolean;
-  /** Stands in for the thought signature of a call another model made, where the API wants one. */
+  /** Replaces the thought signature of another model's call, if the API requires one. */
   readonly foreignCallSignature?: string;
   readonly images: ImageLimits;
 }
@@ -80,12 +80,12 @@ export const FAMILY_RULES: Readonly<Record<ProviderFamily, FamilyRules>> = {
   generic: { ...GEMINI, userAfterTool: false },
 };
 
-/** Whom a projection is for. Thinking and signatures stay only for the very model that made them (J5). */
+/** The target of a projection. Thinking and signatures are sent only to the model that made them (J5). */
 export interface Target {
   readonly family: ProviderFamily;
   readonly provider?: string;
   readonly model?: string;
-  /** Only what every provider takes: no thinking, no images, short call ids, no user message right after a tool. */
+  /** Only what every provider accepts: no thinking, no images, short call ids, no user message right after a tool. */
   readonly strict?: boolean | undefined;
 }
 

@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib';
 import type { FamilyRules } from './target.ts';
 
 /**
- * J3: every call of a request gets an id the family accepts and no other call has. An id that is fine stays
- * as it is. The answer depends only on the calls before it, so a growing history keeps its ids (J7).
+ * J3: every call of a request gets an id that the family accepts and no other call has. An acceptable id stays
+ * unchanged. The result depends only on the earlier calls, so a growing history keeps its ids (J7).
  */
 export function createToolIds({
   pattern,
@@ -11,7 +11,7 @@ export function createToolIds({
   exact = false,
 }: FamilyRules['callId']): (id: string) => string {
   const used = new Set<string>();
-  /** How often an id was tried before, so that a thousand calls with one id do not try a thousand names each. */
+  /** How often an id was tried before, so that a thousand calls with the same id do not each try a thousand names. */
   const tries = new Map<string, number>();
   const fits = (id: string): boolean =>
     id.length > 0 && id.length <= length && (!exact || id.length === length) && id.search(pattern) === -1;
@@ -19,7 +19,7 @@ export function createToolIds({
     let mapped = id;
     let n = tries.get(id) ?? 0;
     for (; !fits(mapped) || used.has(mapped); n++) {
-      // Seven base-36 digits hold a CRC-32. A collision only costs another round.
+      // Seven base-36 digits can hold a CRC-32. A collision only costs another attempt.
       const digest = crc32(`${n}:${id}`).toString(36).padStart(7, '0');
       const readable = id.replace(pattern, '').slice(0, length - digest.length);
       mapped = exact ? `${digest}${'0'.repeat(length)}`.slice(0, length) : readable + digest;
@@ -32,7 +32,7 @@ export function createToolIds({
 
 const NAME = /[^a-zA-Z0-9_-]/g;
 
-/** Tool names as every API takes them. A call must name something, even when its record does not. */
+/** Tool names in a form that every API accepts. A call must have a name, even if its record does not. */
 export function toolName(name: unknown): string {
   const clean = typeof name === 'string' ? name.replace(NAME, '_').slice(0, 64) : '';
   return clean === '' ? 'unknown_tool' : clean;
