@@ -1,5 +1,6 @@
 import type { ErrorCode, RepriseError } from '../errors.ts';
-import { failure } from '../messages/failure.ts';
+import { failure, failureOf } from '../messages/failure.ts';
+import type { Message } from '../messages/message.ts';
 import type { ModelMessages, ProviderAnswer } from '../messages/params/params-models.ts';
 import type { Model } from './model.ts';
 import { isRateLimitText, type OverflowNumbers, readNumbers, readOverflow } from './overflow.ts';
@@ -7,6 +8,8 @@ import { type ResponseHeaders, readRetryAfter } from './retry-after.ts';
 
 /** The known facts about a failed call, from any source. */
 export interface ProviderFailure {
+  /** Set if Reprise found the fault, and not the provider. Then `message` is empty. */
+  readonly why?: Message | undefined;
   readonly message: string;
   readonly status?: number | undefined;
   /** The provider's own codes: Anthropic's `type`, OpenAI's `code` and `type`. */
@@ -99,7 +102,8 @@ export function modelError(
     ...numbers,
   };
   const text = message.length > 500 ? `${message.slice(0, 500)}…` : message;
-  return failure(verdict.code, verdict.why, { provider, model: id, text }, { details, cause });
+  const why = given.why ?? ({ code: verdict.why, params: { provider, model: id, text } } as Message);
+  return failureOf(verdict.code, why, { details, cause });
 }
 
 /** The same codes in other spellings: ThrottlingException, RateLimitError, quota_exceeded. */

@@ -51,7 +51,7 @@ describe.each(PROVIDERS)('%s', (_name, open, make) => {
       expect(JSON.stringify(redirect.seen)).toContain(KEY);
       expect(other.seen).toEqual([]);
       expect(error).toMatchObject({ code: 'MODEL_FAILED', message: expect.stringContaining(other.url) });
-      expect(error?.message).toContain('baseURL');
+      expect(error?.details['next']).toContain('baseURL');
     },
   );
 

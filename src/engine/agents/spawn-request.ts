@@ -1,4 +1,6 @@
-import type { Message } from '../../messages/message.ts';
+import { causeText } from '../../messages/english.ts';
+import { type Message, message } from '../../messages/message.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { oneLine } from '../commands/command-context.ts';
@@ -27,9 +29,11 @@ export interface SpawnResult {
   readonly runId?: string;
   /** Set if a model was requested. */
   readonly modelApplied?: boolean;
+  /** In English: it was accepted, but not as it was asked for. */
   readonly warning?: string;
-  /** Why it was not accepted, in English and as a code. */
+  /** In English: why it was not accepted. */
   readonly reason?: string;
+  /** `warning` or `reason` as a code. */
   readonly why?: Message;
 }
 
@@ -65,13 +69,11 @@ export function cleanLabel(label: string): string {
 export function modelNote(
   model: string | undefined,
   isKnown: boolean,
-): Pick<SpawnResult, 'modelApplied' | 'warning'> {
+): Pick<SpawnResult, 'modelApplied' | 'warning' | 'why'> {
   if (model === undefined) return {};
   if (isKnown) return { modelApplied: true };
-  return {
-    modelApplied: false,
-    warning: `the model ${oneLine(model, MAX_LABEL)} is not known: the default one is used`,
-  };
+  const why = message('spawn.unknownModel', { model: quoted(model) });
+  return { modelApplied: false, warning: causeText(why), why };
 }
 
 /** The message that the session's running turn answers. */

@@ -24,6 +24,11 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   ],
   'model.stopped': ({ provider }) => [`${provider}: the model call was stopped`],
   'model.incomplete': ({ provider }) => [`${provider}: the answer ended without a finish event`],
+  'model.brokeOff': ({ provider }) => [`${provider}: the answer broke off`],
+  'model.redirect': ({ from, to, status }) => [
+    `${from} redirects to ${to ?? 'an address that is not valid'} (HTTP ${status}); the API key and the conversation were not sent there`,
+    'If the provider moved, set its baseURL.',
+  ],
   'model.noRoom': ({ model }) => [
     `the context window of ${model} has no room for an answer`,
     'Send less at once, or choose a model with a larger window with /model.',

@@ -59,6 +59,10 @@ export const ENGLISH_TOOLS: Pick<MessageTable, keyof ToolMessages> = {
     'this agent is not allowed to use that agent',
     'Leave agentId out, or add that agent to allowAgents.',
   ],
+  'spawn.unknownModel': ({ model }) => [
+    `the model ${model} is not known, so the default model is used`,
+    'Choose a model that is configured.',
+  ],
   'spawn.trashed': () => ['the session is in the trash', 'Restore it first.'],
   'workspace.badPath': ({ path, problem }) => [`${path} ${PATHS[problem]}`],
   'workspace.tooLarge': ({ path, bytes, max }) => [

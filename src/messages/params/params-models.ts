@@ -21,6 +21,9 @@ export interface ModelMessages {
   'model.silent': { readonly provider: string; readonly seconds: number };
   'model.stopped': { readonly provider: string };
   'model.incomplete': { readonly provider: string };
+  'model.brokeOff': { readonly provider: string };
+  /** The addresses are given in quotes. A null `to`: the address is not valid. */
+  'model.redirect': { readonly from: string; readonly to: string | null; readonly status: number };
   'model.noRoom': { readonly model: string };
   /** A null `variable`: the key is an option of the library. */
   'model.noKey': { readonly model: string; readonly variable: string | null };

@@ -43,6 +43,7 @@ export interface ToolMessages {
   'spawn.tooMany': { readonly max: number };
   'spawn.otherAgent': None;
   'spawn.trashed': None;
+  'spawn.unknownModel': { readonly model: string };
   /** The path is given in quotes, see `quotedValue`. */
   'workspace.badPath': { readonly path: string; readonly problem: PathProblem };
   'workspace.tooLarge': { readonly path: string; readonly bytes: number; readonly max: number };

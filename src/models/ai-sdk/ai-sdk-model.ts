@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
+import { message } from '../../messages/message.ts';
 import { quotedValue } from '../../messages/quoted.ts';
 import type { ProviderFamily } from '../../transcript/render/target.ts';
 import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
@@ -92,7 +93,11 @@ async function* streamAnswer(
           if (event.type === 'finish') return;
         }
       }
-      throw new StreamFailure({ message: 'the stream ended without a finish', broken: true });
+      throw new StreamFailure({
+        message: '',
+        why: message('model.incomplete', { provider: model.provider }),
+        broken: true,
+      });
     } catch (error) {
       const failed = coded(error, model, now());
       const delayMs = reader.started ? undefined : retryDelay(failed, attempt, policy, random);

@@ -1,4 +1,5 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
+import { message } from '../../messages/message.ts';
 import type { StopReason, Usage } from '../../transcript/entry.ts';
 import { inspectJson, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
@@ -130,11 +131,19 @@ export class PartReader {
 
   #finish({ finishReason: { unified, raw }, usage: reported }: Part<'finish'>): ModelEvent[] {
     if (unified === 'error' || unified === 'interrupted')
-      throw new StreamFailure({ message: 'the answer broke off', broken: true });
+      throw new StreamFailure({
+        message: '',
+        why: message('model.brokeOff', { provider: this.#model.provider }),
+        broken: true,
+      });
     const usage = readUsage(reported, this.#model);
     const empty = this.#calls.length === 0 && this.#answer.content().length === 0;
     if (raw === 'model_context_window_exceeded' && empty)
-      throw new StreamFailure({ message: 'the context window is full', codes: [raw] });
+      throw new StreamFailure({
+        message: '',
+        why: message('model.noRoom', { model: this.#model.id }),
+        codes: [raw],
+      });
     const events: ModelEvent[] = this.#calls.map((call) =>
       unified === 'length' ? cutOff(call, this.#nextBlock) : call,
     );

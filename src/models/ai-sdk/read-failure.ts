@@ -1,6 +1,9 @@
+import { type Message, message } from '../../messages/message.ts';
+import { quoted } from '../../messages/quoted.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { ProviderFailure } from '../model-error.ts';
 import type { OverflowNumbers } from '../overflow.ts';
+import { REDIRECT_REFUSED } from './same-origin-fetch.ts';
 
 /** Names of broken connections, as Node and its fetch report them. */
 const BROKEN: ReadonlySet<string> = new Set([
@@ -47,8 +50,21 @@ export function readFailure(error: unknown): ProviderFailure {
     // A stream without an end event is broken, however cleanly the socket was closed.
     broken: status === undefined && (name === 'AI_InvalidResponseDataError' || isBroken(error)),
     overflow: overflowNumbers(said),
+    why: redirectOf(said),
     cause: error,
   };
+}
+
+/** The redirect that `sameOriginFetch` refused. */
+function redirectOf({ type, params }: JsonObject): Message | undefined {
+  if (type !== REDIRECT_REFUSED || !isObject(params)) return undefined;
+  const { from, to, status } = params;
+  if (typeof from !== 'string' || typeof status !== 'number') return undefined;
+  return message('model.redirect', {
+    from: quoted(from),
+    to: typeof to === 'string' ? quoted(to) : null,
+    status,
+  });
 }
 
 function isBroken(error: unknown): boolean {

@@ -1,9 +1,14 @@
+import { messageText } from '../../messages/english.ts';
+import { message } from '../../messages/message.ts';
+
 const MAX_REDIRECTS = 5;
 /** Redirects that repeat the request unchanged; the others would turn it into a GET without a body. */
 const REPEATED: ReadonlySet<number> = new Set([307, 308]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, ...REPEATED]);
 /** Misdirected Request: sending the same request again does not help. */
 const MISDIRECTED = 421;
+/** `type` of the error that stands for a redirect. Its `params` are those of `model.redirect`. */
+export const REDIRECT_REFUSED = 'redirect_refused';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -32,7 +37,7 @@ export function sameOriginFetch(send?: Fetch): Fetch {
 
 /** A refusal in the format of a provider's own error, so that it is reported like one. */
 function refusal(from: URL, to: URL | undefined, status: number): Response {
-  const where = to === undefined ? 'an address that cannot be read' : to.origin;
-  const message = `${from.origin} redirects to ${where} (${status}); the key and the conversation are not sent there. If the provider moved, set its baseURL.`;
-  return Response.json({ error: { message, type: 'redirect_refused' } }, { status: MISDIRECTED });
+  const why = message('model.redirect', { from: from.origin, to: to?.origin ?? null, status });
+  const error = { message: messageText(why), type: REDIRECT_REFUSED, params: why.params };
+  return Response.json({ error }, { status: MISDIRECTED });
 }

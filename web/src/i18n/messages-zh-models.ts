@@ -18,6 +18,9 @@ export const CHINESE_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   'model.silent': ({ provider, seconds }) => `模型在 ${seconds} 秒内没有任何回应（${provider}），请重试。`,
   'model.stopped': ({ provider }) => `模型调用已停止（${provider}）。`,
   'model.incomplete': ({ provider }) => `模型的回答没有结束标记就中断了（${provider}），请重试。`,
+  'model.brokeOff': ({ provider }) => `模型的回答中途断开（${provider}），请重试。`,
+  'model.redirect': ({ from, to, status }) =>
+    `${from} 重定向到${to === null ? '无效的地址' : ` ${to}`}（HTTP ${status}）；API 密钥和对话没有发送到那里。如果模型服务已迁移，请设置 baseURL。`,
   'model.noRoom': ({ model }) =>
     `${model} 的上下文窗口没有空间容纳回答。请减少发送的内容，或用 /model 选择窗口更大的模型。`,
   'model.noKey': ({ model, variable }) =>

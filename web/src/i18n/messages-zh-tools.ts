@@ -42,6 +42,7 @@ export const CHINESE_TOOLS: Pick<MessageTable, keyof ToolMessages> = {
   'spawn.tooMany': ({ max }) =>
     `一个会话最多同时运行 ${max} 个子智能体。请等其中一个完成，或提高智能体的 maxChildren。`,
   'spawn.otherAgent': () => '此智能体不能使用该智能体。请不要指定 agentId，或把该智能体加入 allowAgents。',
+  'spawn.unknownModel': ({ model }) => `没有模型 ${model}，因此使用默认模型。请选择已配置的模型。`,
   'spawn.trashed': () => '会话在回收站中，请先恢复。',
   'workspace.badPath': ({ path, problem }) => `${path} ${PATHS[problem]}。`,
   'workspace.tooLarge': ({ path, bytes, max }) => `${path} 有 ${bytes} 字节，最多可读取 ${max} 字节。`,
