@@ -2,6 +2,7 @@ import { ERROR_TABLE, type ErrorCode, RepriseError } from '../errors.ts';
 import { isMessage } from '../messages/message.ts';
 import { OWN_TYPE } from '../protocol/media-type.ts';
 import type { Problem } from '../protocol/problem.ts';
+import { clientFailure } from './client-failure.ts';
 
 export interface ClientOptions {
   /** The server's address, such as `http://127.0.0.1:4747`. */
@@ -51,9 +52,7 @@ export class Connection {
   constructor(options: ClientOptions) {
     const { url, token, retries = RETRIES, backoffMs = BACKOFF_MS } = options;
     if (!/^https?:\/\//.test(url))
-      throw new RepriseError('INVALID_INPUT', 'the URL of a server must start with http:// or https://', {
-        details: { field: 'url', next: 'Use a URL such as http://127.0.0.1:4747.' },
-      });
+      throw clientFailure('INVALID_INPUT', 'client.badUrl', {}, { details: { field: 'url' } });
     this.#url = url.replace(/\/+$/, '');
     this.#token = token;
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
@@ -157,20 +156,16 @@ export async function problemError(response: Response): Promise<RepriseError> {
   const problem = parseProblem(text);
   const code =
     problem?.code !== undefined && Object.hasOwn(ERROR_TABLE, problem.code) ? problem.code : undefined;
+  const known = (code ?? codeFor(response.status)) as ErrorCode;
   const after = Number(response.headers.get('retry-after'));
-  return new RepriseError(
-    (code ?? codeFor(response.status)) as ErrorCode,
-    problem?.detail ?? `the server answered ${response.status}`,
-    {
-      details: {
-        ...(typeof problem?.details === 'object' && problem.details),
-        status: response.status,
-        ...(after > 0 && { retryAfter: after }),
-      },
-      why: isMessage(problem?.why) ? problem.why : undefined,
-      ...(problem?.outcome === 'unknown' && { outcome: 'unknown' }),
-    },
-  );
+  const { status } = response;
+  const details = { status, ...(after > 0 && { retryAfter: after }) };
+  if (problem?.detail === undefined) return clientFailure(known, 'client.badAnswer', { status }, { details });
+  return new RepriseError(known, problem.detail, {
+    details: { ...(typeof problem.details === 'object' && problem.details), ...details },
+    why: isMessage(problem.why) ? problem.why : undefined,
+    ...(problem.outcome === 'unknown' && { outcome: 'unknown' }),
+  });
 }
 
 function parseProblem(text: string): Partial<Problem> | undefined {
@@ -190,12 +185,9 @@ function codeFor(status: number): ErrorCode {
 }
 
 export function connectFailed(url: string, cause: unknown): RepriseError {
-  const why =
+  const reason =
     cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : '';
-  return new RepriseError('CONNECT_FAILED', `no answer from ${url}${why === '' ? '' : `: ${why}`}`, {
-    cause,
-    details: { url, next: 'Check the address, and that the server is running: "reprise serve" starts one.' },
-  });
+  return clientFailure('CONNECT_FAILED', 'client.noAnswer', { url, reason }, { cause, details: { url } });
 }
 
 /** A network failure, or an error that the server marks as retryable. */

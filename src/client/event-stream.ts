@@ -1,6 +1,7 @@
 import { RepriseError } from '../errors.ts';
 import type { SessionFrame, StreamEvent } from '../protocol/events.ts';
 import { OWN_TYPE } from '../protocol/media-type.ts';
+import { clientFailure } from './client-failure.ts';
 import { type Connection, connectFailed, problemError } from './connection.ts';
 import { SseParser } from './sse-parser.ts';
 
@@ -37,8 +38,7 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
 
   /** Can be iterated once: events that were read are not kept. */
   async *[Symbol.asyncIterator](): AsyncGenerator<E, void, undefined> {
-    if (this.#isRead)
-      throw new RepriseError('INVALID_INPUT', 'an event stream can be read only once: open a new one');
+    if (this.#isRead) throw clientFailure('INVALID_INPUT', 'client.streamRead');
     this.#isRead = true;
     const { connection, signal, open } = this.#options;
     let session: SessionFrame | undefined;
@@ -59,7 +59,12 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
           yield event;
           if (ENDS.has(event.type)) return;
         }
-        throw connectFailed(response.url, new Error('the stream ended before its last event'));
+        throw clientFailure(
+          'CONNECT_FAILED',
+          'client.streamEnded',
+          { url: response.url },
+          { details: { url: response.url } },
+        );
       } catch (error) {
         await connection.again(error, ++failures, signal);
       }
@@ -91,7 +96,15 @@ export class ClientEventStream<E extends { readonly type: string } = StreamEvent
     const silent = new Promise<never>((_, reject) => {
       const onAbort = (): void => reject(signal?.reason);
       const timer = setTimeout(
-        () => reject(connectFailed(url, new Error('the server stopped sending'))),
+        () =>
+          reject(
+            clientFailure(
+              'CONNECT_FAILED',
+              'client.streamSilent',
+              { url, seconds: connection.silenceMs / 1000 },
+              { details: { url } },
+            ),
+          ),
         connection.silenceMs,
       );
       signal?.addEventListener('abort', onAbort, { once: true });
@@ -123,5 +136,5 @@ function parseEvent<E>(data: string, url: string): E {
   } catch {
     // Thrown below.
   }
-  throw connectFailed(url, new Error('it sent data that is not a session event'));
+  throw clientFailure('CONNECT_FAILED', 'client.badEvent', { url }, { details: { url } });
 }

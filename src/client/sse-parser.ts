@@ -1,4 +1,4 @@
-import { RepriseError } from '../errors.ts';
+import { clientFailure } from './client-failure.ts';
 
 export interface SseMessage {
   /** The last id received, also if this message has none. */
@@ -79,16 +79,11 @@ export class SseParser {
 
   #assertBounded(chars: number): void {
     if (chars <= MAX_MESSAGE_CHARS) return;
-    throw new RepriseError(
+    throw clientFailure(
       'LIMIT_EXCEEDED',
-      `the server sent an event of more than ${MAX_MESSAGE_CHARS} characters`,
-      {
-        details: {
-          limit: 'event',
-          max: MAX_MESSAGE_CHARS,
-          next: 'Check that the address is that of a Reprise server.',
-        },
-      },
+      'client.eventTooLarge',
+      { max: MAX_MESSAGE_CHARS },
+      { details: { limit: 'event', max: MAX_MESSAGE_CHARS } },
     );
   }
 }

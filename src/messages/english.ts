@@ -1,3 +1,4 @@
+import { ENGLISH_CLIENT } from './english/english-client.ts';
 import { ENGLISH_COMMANDS } from './english/english-commands.ts';
 import { ENGLISH_CONVERSATIONS } from './english/english-conversations.ts';
 import { ENGLISH_COPIES } from './english/english-copies.ts';
@@ -23,6 +24,7 @@ export const ENGLISH: MessageTable = {
   ...ENGLISH_TOOLS,
   ...ENGLISH_TURNS,
   ...ENGLISH_REQUESTS,
+  ...ENGLISH_CLIENT,
   ...ENGLISH_STORES,
   ...ENGLISH_COPIES,
   ...ENGLISH_POSTGRES,

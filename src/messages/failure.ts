@@ -1,7 +1,7 @@
 import { type ErrorCode, RepriseError, type RepriseErrorOptions } from '../errors.ts';
 import { ENGLISH } from './english.ts';
-import { type Message, type MessageCode, translate } from './message.ts';
-import type { MessageParams } from './params.ts';
+import { type FailureArguments, failureIn, failureOf as failureInTable } from './failure-in.ts';
+import type { Message, MessageCode } from './message.ts';
 
 /**
  * An error whose cause has a code: surfaces translate `why`, and `message` and `details.next` are its English text.
@@ -12,26 +12,11 @@ export function failure<C extends MessageCode>(
   why: C,
   ...given: FailureArguments<C>
 ): RepriseError {
-  const [params = {}, options] = given as readonly [object?, RepriseErrorOptions?];
-  return failureOf(code, { code: why, params } as Message, options);
+  return failureIn(ENGLISH, code, why, ...given);
 }
 
-type FailureArguments<C extends MessageCode> = keyof MessageParams[C] extends never
-  ? readonly [params?: MessageParams[C], options?: RepriseErrorOptions]
-  : readonly [params: MessageParams[C], options?: RepriseErrorOptions];
-
-export function failureOf(
-  code: ErrorCode,
-  why: Message,
-  { details, ...options }: RepriseErrorOptions = {},
-): RepriseError {
-  const text = translate(ENGLISH, why) ?? '';
-  const [what, next] = typeof text === 'string' ? [text] : text;
-  return new RepriseError(code, what, {
-    ...options,
-    why,
-    details: { ...details, ...(next !== undefined && { next }) },
-  });
+export function failureOf(code: ErrorCode, why: Message, options?: RepriseErrorOptions): RepriseError {
+  return failureInTable(ENGLISH, code, why, options);
 }
 
 /** The same failure, thrown again with another code, other details or another outcome. */

@@ -39,7 +39,10 @@ export function isMessage(value: unknown): value is Message {
 }
 
 /** @returns undefined for a code or parameters that this version does not know. */
-export function translate(table: MessageTable, { code, params }: WireMessage): MessageText | undefined {
+export function translate(
+  table: Partial<MessageTable>,
+  { code, params }: WireMessage,
+): MessageText | undefined {
   if (!Object.hasOwn(table, code)) return undefined;
   try {
     return (table[code as MessageCode] as (params: object) => MessageText)(params);

@@ -1,3 +1,4 @@
+import type { ClientMessages } from './params/params-client.ts';
 import type { CommandMessages } from './params/params-commands.ts';
 import type { ConversationMessages } from './params/params-conversations.ts';
 import type { InteropMessages } from './params/params-interop.ts';
@@ -20,6 +21,7 @@ export interface MessageParams
     ToolMessages,
     TurnMessages,
     RequestMessages,
+    ClientMessages,
     StoreMessages,
     CopyMessages,
     PostgresMessages {}

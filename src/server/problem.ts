@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { type ErrorCode, RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import { asRepriseError, PROBLEM_TYPE, problemOf } from '../protocol/problem.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
@@ -18,7 +18,9 @@ export function answerProblem({
   logger,
 }: Pick<ServerContext, 'logger'>): (error: unknown, c: Ctx) => Response {
   return (thrown, c) => {
-    const error = asRepriseError(thrown instanceof HTTPException ? fromHono(thrown) : thrown);
+    const error = asRepriseError(
+      isBadJson(thrown) ? failure('INVALID_INPUT', 'request.bodyNotJson', {}, { cause: thrown }) : thrown,
+    );
     const problem = problemOf(error, c.req.path);
     if (error.code === 'INTERNAL')
       logger.error({ requestId: c.get('requestId'), route: c.get('route'), err: error.cause }, 'a bug');
@@ -40,14 +42,9 @@ function headersOf(error: RepriseError, status: number): Record<string, string> 
   };
 }
 
-const HONO_CODES: Readonly<Record<number, ErrorCode>> = {
-  413: 'LIMIT_EXCEEDED',
-  415: 'UNSUPPORTED_MEDIA_TYPE',
-};
-
-function fromHono(error: HTTPException): RepriseError {
-  if (error.status === 400) return failure('INVALID_INPUT', 'request.bodyNotJson', {}, { cause: error });
-  return new RepriseError(HONO_CODES[error.status] ?? 'INTERNAL', error.message, { cause: error });
+/** Thrown by the validator of Hono, which throws nothing else. */
+function isBadJson(error: unknown): boolean {
+  return error instanceof HTTPException && error.status === 400;
 }
 
 /** Nothing is there, or not with this method. Asked only of those who may know. */

@@ -1,5 +1,5 @@
 import type { Reprise } from '../engine/reprise.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
 import { createApp, createContext } from './app.ts';
 import type { Logger, ModelByName, ServerConfig } from './context.ts';
 import { answerWith, listen } from './listen.ts';
@@ -140,9 +140,6 @@ function tokenOrigin(
 ): TokenOrigin {
   if (token !== undefined) return { token: parseToken(token, 'REPRISE_TOKEN') };
   if (tokenFile !== undefined) return { file: tokenFile };
-  if (!isLoopback(host) || home === undefined)
-    throw new RepriseError('CONFIG_INVALID', `listening on ${host} needs a token that you choose`, {
-      details: { next: 'Set REPRISE_TOKEN, or name a file with the token: --token-file.' },
-    });
+  if (!isLoopback(host) || home === undefined) throw failure('CONFIG_INVALID', 'server.needsToken', { host });
   return { file: tokenFileIn(home) };
 }

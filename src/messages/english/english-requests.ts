@@ -128,6 +128,29 @@ export const ENGLISH_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
     `this server has its maximum of ${counted(max, 'open stream')}`,
     'Try again later, close other streams, or raise server.limits.streams in its configuration.',
   ],
+  'request.cutOff': () => ['the client disconnected before its request was complete', 'Send it again.'],
+  'server.needsToken': ({ host }) => [
+    `to listen on ${host}, the server needs a token that you choose`,
+    'Set REPRISE_TOKEN, or name a file with the token: --token-file.',
+  ],
+  'server.cannotListen': ({ host, port, reason, isTaken }) => [
+    `cannot listen on ${host}:${port}: ${reason}`,
+    isTaken
+      ? 'Another program uses this port. Choose another one with --port, or --port 0 for any free one.'
+      : 'Choose an address of this machine with --host.',
+  ],
+  'token.unreadable': ({ file, reason }) => [
+    `cannot read the token file ${file}: ${reason}`,
+    'Name a file that contains a token with --token-file, or make this one readable.',
+  ],
+  'token.notWritten': ({ file, reason }) => [
+    `cannot write the token file ${file}: ${reason}`,
+    'Name another file with --token-file.',
+  ],
+  'token.notValid': ({ origin, min }) => [
+    `the token in ${origin} is not valid: it must have at least ${min} visible ASCII characters and no spaces`,
+    'Generate one: head -c 32 /dev/urandom | base64',
+  ],
   'server.stopping': () => ['the server is stopping', 'Try again when it has started again.'],
   'server.storeSilent': ({ seconds }) => [
     `the store did not answer within ${seconds} s`,

@@ -51,6 +51,18 @@ export interface RequestMessages {
   'request.keyReused': None;
   'request.keyInFlight': None;
   'request.tooManyStreams': { readonly max: number };
+  'request.cutOff': None;
+  'server.needsToken': { readonly host: string };
+  /** `reason`: of the operating system, such as EADDRINUSE. */
+  'server.cannotListen': {
+    readonly host: string;
+    readonly port: number;
+    readonly reason: string;
+    readonly isTaken: boolean;
+  };
+  'token.unreadable': { readonly file: string; readonly reason: string };
+  'token.notWritten': { readonly file: string; readonly reason: string };
+  'token.notValid': { readonly origin: string; readonly min: number };
   'server.stopping': None;
   'server.storeSilent': { readonly seconds: number };
   'page.noFile': None;

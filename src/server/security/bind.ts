@@ -6,7 +6,8 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { ServerConfig } from '../context.ts';
 import { answerBadClient } from './bad-client.ts';
 import { ConnectionLimit } from './connection-limit.ts';
@@ -115,17 +116,7 @@ function discardRest(incoming: IncomingMessage, outgoing: ServerResponse): void 
 }
 
 function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): RepriseError {
-  const isTaken = cause.code === 'EADDRINUSE';
-  return new RepriseError(
-    'CONFIG_INVALID',
-    `cannot listen on ${host}:${port}: ${cause.code ?? cause.message}`,
-    {
-      details: {
-        next: isTaken
-          ? 'Another server uses this port. Choose another one with --port, or --port 0 for any free one.'
-          : 'Choose an address of this machine with --host.',
-      },
-      cause,
-    },
-  );
+  const { code, message } = cause;
+  const params = { host, port, reason: code ?? message, isTaken: code === 'EADDRINUSE' };
+  return failure('CONFIG_INVALID', 'server.cannotListen', params, { cause });
 }

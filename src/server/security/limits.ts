@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
 import { checkJsonText } from '../../protocol/json-text.ts';
 import type { ServerEnv } from '../context.ts';
@@ -123,10 +123,7 @@ function read(incoming: IncomingMessage, max: number): Promise<Buffer> {
       } else chunks.push(chunk);
     };
     const onEnd = (): void => done(() => resolve(Buffer.concat(chunks)));
-    const onGone = (): void =>
-      done(() =>
-        reject(new RepriseError('ABORTED', 'the client disconnected before its request was complete')),
-      );
+    const onGone = (): void => done(() => reject(failure('ABORTED', 'request.cutOff')));
     incoming.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 }

@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { chmod, link, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 
 const TOKEN_BYTES = 32;
 const OPEN_TO_OTHERS = 0o077;
@@ -33,23 +34,14 @@ export async function loadTokenFile(file: string, { make }: { readonly make: boo
       text = await readFile(file, 'utf8');
     }
   } catch (cause) {
-    throw new RepriseError('CONFIG_INVALID', `cannot read the token file ${file}`, {
-      details: { file, next: 'Name a file that contains a token, or leave --token-file out.' },
-      cause,
-    });
+    throw tokenUnreadable(file, cause);
   }
   return parseToken(text.trim(), file);
 }
 
 export function parseToken(token: string, origin: string): string {
   if (isToken(token)) return token;
-  throw new RepriseError(
-    'CONFIG_INVALID',
-    `the token in ${origin} is not valid: it must have at least ${MIN_CHARS} visible ASCII characters and no spaces`,
-    {
-      details: { next: 'Generate one: head -c 32 /dev/urandom | base64' },
-    },
-  );
+  throw failure('CONFIG_INVALID', 'token.notValid', { origin, min: MIN_CHARS });
 }
 
 export function isOpenToOthers(mode: number): boolean {
@@ -90,10 +82,17 @@ function newToken(): string {
 }
 
 function cannotWrite(file: string, cause: unknown): RepriseError {
-  return new RepriseError('CONFIG_INVALID', `cannot write the token file ${file}`, {
-    details: { file, next: 'Name another file with --token-file.' },
-    cause,
-  });
+  const params = { file, reason: reasonOf(cause) };
+  return failure('CONFIG_INVALID', 'token.notWritten', params, { cause, details: { file } });
+}
+
+export function tokenUnreadable(file: string, cause: unknown): RepriseError {
+  const params = { file, reason: reasonOf(cause) };
+  return failure('CONFIG_INVALID', 'token.unreadable', params, { cause, details: { file } });
+}
+
+function reasonOf(cause: unknown): string {
+  return (cause as NodeJS.ErrnoException).code ?? String(cause);
 }
 
 /**

@@ -64,6 +64,17 @@ export const CHINESE_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
   'request.keyInFlight': () => '使用此 Idempotency-Key 的请求仍在进行，请稍候再用同一个键发送。',
   'request.tooManyStreams': ({ max }) =>
     `此服务器最多同时打开 ${max} 个事件流。请稍后重试、关闭其他事件流，或提高配置 server.limits.streams。`,
+  'request.cutOff': () => '客户端在请求完成之前断开了连接，请重新发送。',
+  'server.needsToken': ({ host }) =>
+    `要监听 ${host}，服务器需要由您选定的令牌。请设置 REPRISE_TOKEN，或用 --token-file 指定含令牌的文件。`,
+  'server.cannotListen': ({ host, port, reason, isTaken }) =>
+    `无法监听 ${host}:${port}：${reason}。${isTaken ? '此端口已被另一个程序占用，请用 --port 选择其他端口，或用 --port 0 选择任意空闲端口。' : '请用 --host 选择此机器的地址。'}`,
+  'token.unreadable': ({ file, reason }) =>
+    `无法读取令牌文件 ${file}：${reason}。请用 --token-file 指定含令牌的文件，或使此文件可读。`,
+  'token.notWritten': ({ file, reason }) =>
+    `无法写入令牌文件 ${file}：${reason}。请用 --token-file 指定其他文件。`,
+  'token.notValid': ({ origin, min }) =>
+    `${origin} 中的令牌无效：至少需要 ${min} 个可见的 ASCII 字符，且不含空格。可以这样生成：head -c 32 /dev/urandom | base64`,
   'server.stopping': () => '服务器正在停止，请在重新启动后重试。',
   'server.storeSilent': ({ seconds }) =>
     `存储在 ${seconds} 秒内没有响应，请重试。如仍然如此，请检查磁盘或数据库服务器。`,

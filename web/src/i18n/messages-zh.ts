@@ -1,4 +1,5 @@
 import type { MessageTable } from 'reprise/client';
+import { CHINESE_CLIENT } from './messages-zh-client.ts';
 import { CHINESE_COMMANDS } from './messages-zh-commands.ts';
 import { CHINESE_CONVERSATIONS } from './messages-zh-conversations.ts';
 import { CHINESE_COPIES } from './messages-zh-copies.ts';
@@ -23,6 +24,7 @@ export const CHINESE: MessageTable = {
   ...CHINESE_TOOLS,
   ...CHINESE_TURNS,
   ...CHINESE_REQUESTS,
+  ...CHINESE_CLIENT,
   ...CHINESE_STORES,
   ...CHINESE_COPIES,
   ...CHINESE_POSTGRES,
