@@ -52,7 +52,7 @@ export function tellDamage({
   if (lostParts > 0) {
     const [are, them] = lostParts === 1 ? ['is', 'it'] : ['are', 'them'];
     say(
-      `note: ${counted(lostParts, 'large part')} of ${id} ${are} gone or damaged; only the beginning of ${them} is written`,
+      `note: ${counted(lostParts, 'large part')} of ${id} ${are} missing or damaged; only the beginning of ${them} is written`,
     );
   }
 }

@@ -1,4 +1,6 @@
-import { RepriseError } from '../errors.ts';
+import type { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import { quoted } from '../messages/quoted.ts';
 import type { Entry, SessionHeader } from '../transcript/entry.ts';
 import { isObject, type JsonObject } from '../transcript/json.ts';
 import { messagePositions } from '../transcript/message-position.ts';
@@ -78,10 +80,11 @@ export function isAt({ id, seq, position }: HistoryRow, at: string): boolean {
   return id === at || String(seq) === at || (position !== undefined && `#${position}` === at);
 }
 
-const AT_HELP = `Give the position of a message as "reprise show" prints it, in quotes: --at '#3'.`;
-
-export function noEntryAt(at: string, next: string = AT_HELP): RepriseError {
-  return new RepriseError('NOT_FOUND', `no message or entry ${at} in this session`, { details: { next } });
+export function noEntryAt(
+  at: string,
+  { isRemote = false }: { readonly isRemote?: boolean } = {},
+): RepriseError {
+  return failure('NOT_FOUND', 'cli.noEntryAt', { at: quoted(at), isRemote });
 }
 
 /** At most `limit` rows, with the requested one in the middle. */

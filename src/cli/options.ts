@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { LoadedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { RepriseError } from '../errors.ts';
+import { failure } from '../messages/failure.ts';
+import { quotedValue } from '../messages/quoted.ts';
 
 /** As commander passes them; every command checks the options it uses. */
 export type Options = Readonly<Record<string, unknown>>;
@@ -61,10 +62,7 @@ function goTo(folder: string): void {
     process.chdir(folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new RepriseError('NOT_FOUND', `cannot change to the folder ${folder}: ${code}`, {
-      details: { next: 'Check the path after -C.' },
-      cause: error,
-    });
+    throw failure('NOT_FOUND', 'cli.noFolder', { folder, reason: code ?? String(error) }, { cause: error });
   }
 }
 
@@ -79,8 +77,10 @@ export function countOption(name: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;
   const count = Number(value);
   if (Number.isSafeInteger(count) && count > 0) return count;
-  throw new RepriseError('INVALID_INPUT', `${name} must be a whole number above 0, not "${String(value)}"`, {
-    details: { next: `For example: ${name} 20` },
+  throw failure('INVALID_INPUT', 'value.wrong', {
+    field: name,
+    value: quotedValue(value),
+    expected: [{ is: 'integer', min: 1 }],
   });
 }
 

@@ -161,6 +161,7 @@ export {
   textOf,
   whyOf,
 } from '../messages/message.ts';
+export type { CliMessages } from '../messages/params/params-cli.ts';
 export type { ClientMessages } from '../messages/params/params-client.ts';
 export type {
   CacheBreak,

@@ -1,3 +1,4 @@
+import { ENGLISH_CLI } from './english/english-cli.ts';
 import { ENGLISH_CLIENT } from './english/english-client.ts';
 import { ENGLISH_COMMANDS } from './english/english-commands.ts';
 import { ENGLISH_CONVERSATIONS } from './english/english-conversations.ts';
@@ -25,6 +26,7 @@ export const ENGLISH: MessageTable = {
   ...ENGLISH_TURNS,
   ...ENGLISH_REQUESTS,
   ...ENGLISH_CLIENT,
+  ...ENGLISH_CLI,
   ...ENGLISH_STORES,
   ...ENGLISH_COPIES,
   ...ENGLISH_POSTGRES,

@@ -1,3 +1,4 @@
+import type { CliMessages } from './params/params-cli.ts';
 import type { ClientMessages } from './params/params-client.ts';
 import type { CommandMessages } from './params/params-commands.ts';
 import type { ConversationMessages } from './params/params-conversations.ts';
@@ -22,6 +23,7 @@ export interface MessageParams
     TurnMessages,
     RequestMessages,
     ClientMessages,
+    CliMessages,
     StoreMessages,
     CopyMessages,
     PostgresMessages {}

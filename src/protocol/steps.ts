@@ -149,7 +149,7 @@ export interface ExportQuery {
 export const exportQuery: z.ZodType<ExportQuery> = z.strictObject({
   lost: z.enum(['refuse', 'preview']).default('refuse').meta({
     description:
-      'Where a large part is gone or damaged: answer 409 and nothing of the file, or put its preview in its place.',
+      'If a large part is missing or damaged: answer 409 and send nothing, or send its preview instead of it.',
   }),
   redact: z
     .stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })

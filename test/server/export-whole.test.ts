@@ -119,7 +119,7 @@ test.each<[string, (file: string) => void]>([
     status: 409,
     json: {
       code: 'STORE_CORRUPT',
-      error: '1 large part of session s is gone or damaged',
+      error: '1 large part of session s is missing or damaged',
       details: { lost: 1, next: expect.stringContaining('lost=preview') },
     },
   });

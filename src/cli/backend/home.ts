@@ -5,7 +5,8 @@ import { type LocalKind, STORE_FILES, storesIn } from '../../config/home-stores.
 import { loadConfig } from '../../config/load.ts';
 import { openFittingStore, openStore } from '../../config/open.ts';
 import type { Config } from '../../config/schema.ts';
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Store } from '../../store/port/store.ts';
 import { ModelFlag } from '../model-flag.ts';
 import type { Options } from '../options.ts';
@@ -34,10 +35,7 @@ export async function homeOf(options: Options): Promise<Home> {
     home: path,
     store: { kind },
   } = config;
-  if (kind === 'memory')
-    throw new RepriseError('INVALID_INPUT', 'a memory store has no home to look at', {
-      details: { next: 'Use --store jsonl, sqlite or postgres.' },
-    });
+  if (kind === 'memory') throw failure('INVALID_INPUT', 'cli.memoryHome');
   const origin = origins.get('home')?.name ?? 'default';
   if (kind !== 'postgres') await assertAccessible(path, origin);
   const modelFlag = new ModelFlag({ origins });
@@ -52,19 +50,23 @@ async function assertAccessible(path: string, origin: string): Promise<void> {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (code !== 'EACCES' && code !== 'EPERM') return;
-    const message = `no permission to read the home ${path} (${saidBy(origin)}): ${code}`;
-    throw new RepriseError('FORBIDDEN', message, {
-      details: {
-        next: `See who owns it: ls -ld ${shellWord(path)}. Run this command as that user, or name another home with --home or REPRISE_HOME.`,
-      },
-      cause: error,
-    });
+    throw failure(
+      'FORBIDDEN',
+      'cli.homeForbidden',
+      { home: path, origin: originName(origin), reason: code, path: shellWord(path) },
+      { cause: error },
+    );
   }
 }
 
 /** Where a setting comes from, as text for messages. */
 export function saidBy(origin: string): string {
   return origin === 'default' ? 'the default' : `from ${origin}`;
+}
+
+/** As a parameter of a message. */
+function originName(origin: string): string | null {
+  return origin === 'default' ? null : origin;
 }
 
 const POLL_MS = 100;
@@ -97,9 +99,7 @@ export async function openHomeWith(home: Home): Promise<{ readonly store: Store;
 export async function openHomeAsItIs({ path, origin, kind, config }: Home): Promise<Store> {
   if (kind === 'postgres') return openStore({ ...config.store, kind });
   if (storesIn(path).length === 0) {
-    throw new RepriseError('NOT_FOUND', `no Reprise home at ${path} (${saidBy(origin)})`, {
-      details: { next: 'Name another with --home, or set REPRISE_HOME; "reprise" alone makes one.' },
-    });
+    throw failure('NOT_FOUND', 'cli.noHome', { home: path, origin: originName(origin) });
   }
   const { kind: _, url: __, ...rest } = config.store;
   const readOnly = await isOnlyRead({ path, kind });
@@ -132,7 +132,5 @@ function isWritable(place: string): Promise<boolean> {
 }
 
 function notRemote(url: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', `this command works on a home, not through ${url}`, {
-    details: { next: 'Run it where the home is, without --url and REPRISE_URL.' },
-  });
+  return failure('INVALID_INPUT', 'cli.needsHome', { url });
 }

@@ -3,7 +3,7 @@ import type { UndoResult } from '../../engine/history/take-step.ts';
 import type { StopResult } from '../../engine/schedule/stop-session.ts';
 import type { CompactionEvent, Session } from '../../engine/session.ts';
 import type { CompactionPreview } from '../../engine/window/compactor.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { HistoryRow, HistoryView, ViewOptions } from '../history-view.ts';
@@ -101,10 +101,7 @@ export class LocalBackend implements Backend {
   /** Everything else an engine does with it. */
   async session(record: SessionRecord): Promise<Session> {
     const { id, status } = record;
-    if (status === 'deleted')
-      throw new RepriseError('SESSION_DELETED', `session ${id} is in the trash`, {
-        details: { next: `Bring it back first: reprise restore ${id}` },
-      });
+    if (status === 'deleted') throw failure('SESSION_DELETED', 'session.trashed', { id });
     this.#engine ??= import('./open-engine.ts').then(({ openEngine }) =>
       openEngine(this.store, this.home.config, this.home.modelFlag),
     );

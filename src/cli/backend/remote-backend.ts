@@ -4,6 +4,7 @@ import { type RefOptions, resolveRef } from '../../engine/admin/ref.ts';
 import type { UndoResult } from '../../engine/history/take-step.ts';
 import type { StopResult } from '../../engine/schedule/stop-session.ts';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { CursorChain } from '../../store/port/cursor-chain.ts';
 import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../../store/port/store.ts';
 import {
@@ -47,7 +48,7 @@ export class RemoteBackend implements Backend {
     get: async (id) => {
       const found = await this.#first({ status: 'any' }, (record) => record.id === id);
       if (found !== undefined) return found;
-      throw new RepriseError('SESSION_NOT_FOUND', `no session "${id}"`);
+      throw failure('SESSION_NOT_FOUND', 'session.unknown', { id });
     },
     active: (key) => this.#first({}, ({ sessionKey, active }) => active && sessionKey === key),
   };
@@ -72,10 +73,7 @@ export class RemoteBackend implements Backend {
   }
 
   async history(session: SessionRecord, { leaf, limit, at }: ViewOptions): Promise<HistoryView> {
-    if (leaf !== undefined)
-      throw new RepriseError('INVALID_INPUT', '--leaf works on a home, not through a server', {
-        details: { next: 'Leave it out, or run it where the home is.' },
-      });
+    if (leaf !== undefined) throw failure('INVALID_INPUT', 'cli.homeOnly', { option: '--leaf' });
     if (at !== undefined) return this.#around(session, at, limit);
     const rows: HistoryRow[] = [];
     const cursors = new CursorChain();
@@ -101,9 +99,7 @@ export class RemoteBackend implements Backend {
       return viewOf(session, rows, hasMore);
     } catch (error) {
       const isMissing = error instanceof RepriseError && error.details['field'] === 'around';
-      throw isMissing
-        ? noEntryAt(at, 'A branch that was left is shown where the home is, not through a server.')
-        : error;
+      throw isMissing ? noEntryAt(at, { isRemote: true }) : error;
     }
   }
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { LoadedConfig } from '../../config/load.ts';
-import { RepriseError } from '../../errors.ts';
-import { tokenFileIn } from '../../server/security/token-file.ts';
+import { failure } from '../../messages/failure.ts';
+import { tokenFileIn, tokenUnreadable } from '../../server/security/token-file.ts';
 import { liveServers, ownServerAt } from '../../server/server-record.ts';
 
 export interface RemoteAccess {
@@ -23,26 +23,14 @@ export async function remoteAccess(url: string, { config, origins }: LoadedConfi
   const own = await ownServerAt(config.home, url);
   if (own !== undefined)
     return { url: own, token: token ?? (await tokenIn(tokenFile ?? tokenFileIn(config.home))) };
-  throw new RepriseError('UNAUTHORIZED', `no token for ${url}`, {
-    details: { next: await nextStep(config.home) },
-  });
-}
-
-async function nextStep(home: string): Promise<string> {
-  const servers = (await liveServers(home)).map(({ url }) => url);
-  const named = 'Name the token of that server: --token-file <file>, REPRISE_TOKEN_FILE or REPRISE_TOKEN.';
-  return servers.length === 0
-    ? `No server of ${home} is running, so its token is not sent anywhere. ${named}`
-    : `The token of ${home} is sent only to its own server (${servers.join(', ')}). ${named}`;
+  const servers = (await liveServers(config.home)).map((server) => server.url);
+  throw failure('UNAUTHORIZED', 'cli.noToken', { url, home: config.home, servers });
 }
 
 async function tokenIn(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (cause) {
-    throw new RepriseError('CONFIG_INVALID', `cannot read the token file ${file}`, {
-      details: { next: 'Name a file that holds a token with --token-file.' },
-      cause,
-    });
+    throw tokenUnreadable(file, cause);
   }
 }

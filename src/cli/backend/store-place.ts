@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { type LocalKind, storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { Home } from './home.ts';
 
@@ -30,20 +32,14 @@ export function parsePlace(text: string, home: Home): StorePlace {
   const folder = rest.join(':');
   if (kind === 'postgres' && folder === '') return placeOf({ ...home, kind });
   if (kind === 'jsonl' || kind === 'sqlite') return localAt(kind, folder === '' ? home.path : folder);
-  throw new RepriseError('INVALID_INPUT', `"${text.replace(/:\/\/.*/, '://…')}" names no store`, {
-    details: { next: 'Write jsonl, sqlite or postgres; jsonl:<folder> or sqlite:<folder>; or postgres://…' },
-  });
+  throw failure('INVALID_INPUT', 'cli.badStore', { store: quoted(text.replace(/:\/\/.*/, '://…')) });
 }
 
 /** Every user of the machine can read command lines in the process list. */
 function withoutPassword(url: string): string {
   if (!URL.canParse(url) || (new URL(url).password === '' && !new URL(url).searchParams.has('password')))
     return url;
-  throw new RepriseError('INVALID_INPUT', 'a password on the command line can be read in the process list', {
-    details: {
-      next: 'Write postgres and set REPRISE_STORE_URL to the address, or leave the password out and set PGPASSWORD or PGPASSFILE.',
-    },
-  });
+  throw failure('INVALID_INPUT', 'cli.passwordShown');
 }
 
 /** The store that is configured. */
@@ -51,9 +47,7 @@ export function placeOf({ kind, path, config }: Home): StorePlace {
   if (kind !== 'postgres') return localAt(kind, path);
   const { url } = config.store;
   if (url !== undefined) return databaseAt(url);
-  throw new RepriseError('INVALID_INPUT', 'the address of the database is not known', {
-    details: { next: 'Set REPRISE_STORE_URL: postgres://user:password@host:5432/database' },
-  });
+  throw failure('INVALID_INPUT', 'store.noUrl');
 }
 
 function localAt(kind: LocalKind, folder: string): LocalPlace {
@@ -65,9 +59,7 @@ function localAt(kind: LocalKind, folder: string): LocalPlace {
 
 function databaseAt(url: string): DatabasePlace {
   if (!URL.canParse(url)) {
-    throw new RepriseError('INVALID_INPUT', 'the address of the database is no URL', {
-      details: { next: 'It looks like postgres://user:password@host:5432/database.' },
-    });
+    throw failure('INVALID_INPUT', 'postgres.badUrl');
   }
   const { hostname, port, pathname, searchParams } = new URL(url);
   const host = hostname === '' ? (searchParams.get('host') ?? 'localhost') : hostname;

@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import { print } from '../terminal/print.ts';
 
 /*
@@ -74,8 +75,10 @@ const SCRIPTS: ReadonlyMap<string, string> = new Map([
 export async function completion(shell: string): Promise<void> {
   const script = SCRIPTS.get(shell);
   if (script === undefined)
-    throw new RepriseError('INVALID_INPUT', `no completion for the shell "${shell}"`, {
-      details: { next: `Use one of: ${[...SCRIPTS.keys()].join(', ')}.` },
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: 'shell',
+      value: quotedValue(shell),
+      expected: [{ is: 'oneOf', values: [...SCRIPTS.keys()] }],
     });
   print(script.replaceAll('@{', '${'));
 }

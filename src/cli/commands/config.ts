@@ -2,7 +2,7 @@ import { loadConfig, PROJECT_FILE } from '../../config/load.ts';
 import { maskedValue } from '../../config/mask.ts';
 import { SETTINGS } from '../../config/settings.ts';
 import { rememberTrust } from '../../config/trust.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { escapeForTerminal, print, printJson, say, style } from '../terminal/print.ts';
 
 type Options = Readonly<Record<string, unknown>>;
@@ -34,11 +34,7 @@ export async function showConfig(options: Options): Promise<void> {
 export async function trustConfig(): Promise<void> {
   const { files } = await loadConfig();
   if (files.trust === undefined)
-    throw new RepriseError('NOT_FOUND', `there is no ${PROJECT_FILE} in this folder`, {
-      details: {
-        next: `Write ${files.project} first (docs/config.md says what can stand in it), or go to the folder that has one.`,
-      },
-    });
+    throw failure('NOT_FOUND', 'cli.noProjectFile', { name: PROJECT_FILE, file: files.project });
   if (files.protected.size === 0) {
     say(`${escapeForTerminal(files.project)} sets nothing that needs trust.`);
     return;

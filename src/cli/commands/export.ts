@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { AUDIT_SESSION_ID } from '../../engine/admin/audit.ts';
 import { resolveRef } from '../../engine/admin/ref.ts';
-import { RepriseError } from '../../errors.ts';
 import { type ExportedLayout, exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
 import { prepareFolder } from '../../interop/export/file-writer.ts';
 import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
 import { leftOutText } from '../../interop/export/left-out.ts';
 import { counted } from '../../messages/english-format.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { openHome } from '../backend/home.ts';
 import { exportFile, formatByName, tellDamage } from '../export-file.ts';
@@ -39,13 +40,12 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
   const { out, profile, json } = options;
   // With a --profile the whole home is exported, unless a session is named.
   const all = options.all === true || (ref === undefined && profile !== undefined);
-  if ((ref === undefined) === !all)
-    throw usage('say which session, or --all', 'For example: reprise export @last --format markdown');
+  if ((ref === undefined) === !all) throw failure('INVALID_INPUT', 'cli.exportWhat');
   const folder = typeof out === 'string' ? out : undefined;
   if (folder === undefined && (all || profile !== undefined))
-    throw usage('several files need a folder', 'Add --out <folder>.');
+    throw failure('INVALID_INPUT', 'cli.exportFolder');
   if (options.seals === true && options.redact === true)
-    throw usage('a seal is of the words as they were said', 'Leave out --seals or --redact.');
+    throw failure('INVALID_INPUT', 'cli.exclusive', { options: ['--seals', '--redact'] });
   const format = formatOf(options);
   await using store = await openHome(options);
   const sessions = ref === undefined ? await allSessions(store) : [await resolveRef(store, ref)];
@@ -143,16 +143,20 @@ async function allSessions(store: Store): Promise<SessionRecord[]> {
 
 function formatOf({ format, profile, out, json }: ExportOptions): ExportFormat {
   if (format !== undefined && profile !== undefined)
-    throw usage('--profile has a format of its own', 'Leave out --format.');
+    throw failure('INVALID_INPUT', 'cli.exclusive', { options: ['--profile', '--format'] });
   if (profile !== undefined && !LAYOUT_NAMES.includes(String(profile)))
-    throw usage(`no profile "${String(profile)}" to write`, `Use one of: ${LAYOUT_NAMES.join(', ')}.`);
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: '--profile',
+      value: quotedValue(profile),
+      expected: [{ is: 'oneOf', values: LAYOUT_NAMES }],
+    });
   if (isExportFormat(format)) return format;
   if (format !== undefined)
-    throw usage(`no format "${String(format)}"`, `Use one of: ${Object.keys(EXPORT_FORMATS).join(', ')}.`);
+    throw failure('INVALID_INPUT', 'value.wrong', {
+      field: '--format',
+      value: quotedValue(format),
+      expected: [{ is: 'oneOf', values: Object.keys(EXPORT_FORMATS) }],
+    });
   if (typeof out === 'string') return formatByName(out);
   return json === true ? 'json' : 'v3';
-}
-
-function usage(message: string, next: string): RepriseError {
-  return new RepriseError('INVALID_INPUT', message, { details: { next } });
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolveRef } from '../../engine/admin/ref.ts';
 import { isDamaged, repairedMessage, repairSession } from '../../engine/history/repair.ts';
-import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
 import { resolveSessionTranscriptPath } from '../../store/port/home-paths.ts';
 import type { VerifyFinding, VerifyStatus } from '../../store/port/verify-report.ts';
 import { homeOf, openHome, openHomeWith } from '../backend/home.ts';
@@ -100,10 +100,7 @@ export async function path(ref: string | undefined, options: Options): Promise<v
   await using store = (await openHomeWith(found)).store;
   const { id, agentId } = await resolveRef(store, ref);
   const file = resolveSessionTranscriptPath({ home, agentId, sessionId: id });
-  if (!existsSync(file))
-    throw new RepriseError('NOT_FOUND', `session ${id} has no transcript file`, {
-      details: { next: 'Of a session in the trash or in a database, "reprise show" prints it.' },
-    });
+  if (!existsSync(file)) throw failure('NOT_FOUND', 'cli.noTranscriptFile', { id });
   if (options['json'] === true) printPage([{ home, file }], { lastId: id });
   else print(file);
 }

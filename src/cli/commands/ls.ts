@@ -1,6 +1,7 @@
 import { isListed } from '../../engine/admin/ref.ts';
 import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import { CursorChain } from '../../store/port/cursor-chain.ts';
 import type { ListQuery, ListSort, SessionPage, SessionRecord } from '../../store/port/store.ts';
 import { type Lister, openLister } from '../backend/backend.ts';
@@ -100,10 +101,7 @@ export async function listSessions(
     if (found.length > limit) return { sessions: found.slice(0, limit), hasMore: true, ...mark(rebuilding) };
     cursor = cursors.next(next);
   }
-  if (!isBehind)
-    throw new RepriseError('SESSION_NOT_FOUND', `no session ${after} in this list`, {
-      details: { next: 'Give --after the lastId of a page of the same list.' },
-    });
+  if (!isBehind) throw failure('SESSION_NOT_FOUND', 'list.noSession', { session: quoted(after ?? '') });
   return { sessions: found, hasMore: false, ...mark(rebuilding) };
 }
 

@@ -1,7 +1,7 @@
-import { RepriseError } from '../../errors.ts';
 import { assertAtRest, assertMayBegin, migrateStore } from '../../interop/transfer/migrate-store.ts';
 import { digestRecords, recordsOf, type StoreDigest } from '../../interop/transfer/store-digest.ts';
 import { byteCount, counted } from '../../messages/english-format.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { TransferState } from '../../store/port/transfer.ts';
 import { type Home, homeOf } from '../backend/home.ts';
@@ -27,17 +27,11 @@ const DAMAGED_EXIT = 6;
 export async function migrate(options: Options): Promise<number> {
   const home = await homeOf(options);
   const to = textOption(options['to']);
-  if (to === undefined)
-    throw new RepriseError('INVALID_INPUT', 'nobody said where the copy should go', {
-      details: { next: 'Add for example: --to sqlite, or --to jsonl:<folder>' },
-    });
+  if (to === undefined) throw failure('INVALID_INPUT', 'cli.noTarget');
   const from = textOption(options['from']);
   const source = from === undefined ? placeOf(home) : parsePlace(from, home);
   const target = parsePlace(to, home);
-  if (source.name === target.name)
-    throw new RepriseError('INVALID_INPUT', `${source.name} is both source and target`, {
-      details: { next: 'Name another kind or folder with --to.' },
-    });
+  if (source.name === target.name) throw failure('INVALID_INPUT', 'cli.sameStore', { store: source.name });
   await using left = await openSource(source);
   const fromHome = folderOf(source, home);
   const toHome = folderOf(target, home);
@@ -70,9 +64,7 @@ function folderOf(place: StorePlace, { path }: Home): string {
 async function openSource(source: StorePlace): Promise<Store> {
   const store = await openIfThere(source);
   if (store !== undefined) return store;
-  throw new RepriseError('NOT_FOUND', `there is no store at ${source.name}`, {
-    details: { next: 'Name another with --from, or its folder with --home.' },
-  });
+  throw failure('NOT_FOUND', 'cli.noStore', { store: source.name });
 }
 
 async function migrateWithBar(

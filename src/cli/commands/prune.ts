@@ -6,8 +6,8 @@ import {
 import type { MaintenanceRules } from '../../engine/admin/maintenance-rules.ts';
 import { type MaintenanceReport, runMaintenance } from '../../engine/admin/run-maintenance.ts';
 import { minutesAgo } from '../../engine/commands/session-line.ts';
-import { RepriseError } from '../../errors.ts';
 import { ago, count, counted } from '../../messages/english-format.ts';
+import { failure } from '../../messages/failure.ts';
 import { homeOf, openHomeWith } from '../backend/home.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { confirm, isInteractive } from '../terminal/ask.ts';
@@ -56,11 +56,7 @@ function rulesOf(options: Options, configured: MaintenanceRules = {}): Maintenan
     ...(maxBytes !== undefined && { maxBytes }),
   };
   if (Object.keys(rules).length > 0) return rules;
-  throw new RepriseError('INVALID_INPUT', 'no rule says what should go', {
-    details: {
-      next: 'Give --ttl, --max-sessions, --max-bytes, --archive-after or --grace, or configure session.maintenance.',
-    },
-  });
+  throw failure('INVALID_INPUT', 'cli.noPruneRules');
 }
 
 function items(plan: MaintenancePlan): (MaintenanceItem & { readonly action: Action })[] {

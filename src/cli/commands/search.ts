@@ -1,6 +1,6 @@
 import { type PositionedHit, searchGap } from '../../engine/admin/found-sessions.ts';
-import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
 import type { SearchHit, SearchQuery } from '../../store/port/store.ts';
 import { openBackend } from '../backend/backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
@@ -9,15 +9,10 @@ import { escapeForTerminal, print, printPage, say, style } from '../terminal/pri
 
 /** `reprise search <text>` */
 export async function search(text: string, options: Options): Promise<void> {
-  if (text.trim() === '')
-    throw new RepriseError('INVALID_INPUT', 'nothing to search for', {
-      details: { next: 'Write: reprise search <text>' },
-    });
+  if (text.trim() === '') throw failure('INVALID_INPUT', 'cli.noSearchText');
   const isRemote = textOption(options['url']) !== undefined;
   if (isRemote && options['seconds'] !== undefined)
-    throw new RepriseError('INVALID_INPUT', '--seconds works on a home, not through a server', {
-      details: { next: 'Leave it out, or narrow the search with --session, --agent or --channel.' },
-    });
+    throw failure('INVALID_INPUT', 'cli.homeOnly', { option: '--seconds' });
   const ref = textOption(options['session']);
   await using backend = await openBackend(options);
   const inSession = ref === undefined ? {} : { sessionId: (await backend.find(ref)).id };

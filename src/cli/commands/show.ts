@@ -1,5 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quotedValue } from '../../messages/quoted.ts';
 import { entryAt, parsePosition } from '../../transcript/message-position.ts';
 import { parseTranscript, readTranscript, type Transcript } from '../../transcript/reader.ts';
 import { type HistoryFormat, rebuildHistory } from '../../transcript/render/rebuild-history.ts';
@@ -48,10 +50,8 @@ async function showRemote(
   view: ViewOptions,
   api: HistoryFormat | undefined,
 ): Promise<number> {
-  if (api !== undefined || target === undefined)
-    throw new RepriseError('INVALID_INPUT', 'that works on a home, not through a server', {
-      details: { next: 'Name a session, without --format.' },
-    });
+  if (api !== undefined) throw failure('INVALID_INPUT', 'cli.homeOnly', { option: '--format' });
+  if (target === undefined) throw failure('INVALID_INPUT', 'cli.noRef');
   const { openBackend } = await import('../backend/backend.ts');
   await using backend = await openBackend(options);
   const history = await backend.history(await backend.find(target), view);
@@ -84,33 +84,29 @@ async function openFile(file: string): Promise<Transcript> {
 }
 
 function asReadError(error: unknown, file: string): unknown {
-  if (error instanceof RepriseError) {
-    const next = 'Give a transcript: JSON objects, one per line. "reprise show --help" lists the dialects.';
-    return new RepriseError(error.code, `${file}: ${error.message}`, {
-      details: { ...error.details, next },
-      cause: error,
-    });
-  }
+  if (error instanceof RepriseError)
+    return failure(error.code, 'cli.notTranscript', { file }, { cause: error, details: error.details });
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
-    const next = 'Check the path; "reprise show" takes the file itself.';
-    return new RepriseError('NOT_FOUND', `no file ${file}`, { details: { next }, cause: error });
+    return failure('NOT_FOUND', 'cli.noFile', { file }, { cause: error });
   }
   if (code === undefined) return error;
-  const next =
-    code === 'EISDIR' ? 'That is a folder; name one .jsonl file in it.' : 'Check that it is readable.';
-  return new RepriseError('INVALID_INPUT', `cannot read ${file}: ${code}`, {
-    details: { next },
-    cause: error,
-  });
+  return failure(
+    'INVALID_INPUT',
+    'cli.unreadableFile',
+    { file, reason: code, isFolder: code === 'EISDIR' },
+    { cause: error },
+  );
 }
 
 function parseFormat(format: unknown): HistoryFormat | undefined {
   if (format === undefined) return undefined;
   const known = FORMATS.find((name) => name === format);
   if (known !== undefined) return known;
-  throw new RepriseError('INVALID_INPUT', `no format "${String(format)}"`, {
-    details: { next: `Use one of: ${FORMATS.join(', ')}.` },
+  throw failure('INVALID_INPUT', 'value.wrong', {
+    field: '--format',
+    value: quotedValue(format),
+    expected: [{ is: 'oneOf', values: FORMATS }],
   });
 }
 

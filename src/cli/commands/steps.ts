@@ -1,8 +1,8 @@
 import { labelOf } from '../../engine/commands/command-context.ts';
 import { entryNamed } from '../../engine/commands/read-entries.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
-import { RepriseError } from '../../errors.ts';
 import { messageText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
 import { type Message, message } from '../../messages/message.ts';
 import type { SessionRecord } from '../../store/port/store.ts';
 import { openBackend } from '../backend/backend.ts';
@@ -35,10 +35,7 @@ function report(options: Options, session: Named, result: Result, done: Message)
 /** `reprise rename <ref> <label>` */
 export async function rename(ref: string, words: string, options: Options): Promise<void> {
   const label = labelOf(words);
-  if (label === '')
-    throw new RepriseError('INVALID_INPUT', 'a label has at least one letter', {
-      details: { next: 'Write: reprise rename <ref> <label>' },
-    });
+  if (label === '') throw failure('INVALID_INPUT', 'cli.noLabel');
   await using backend = await openLocalBackend(options);
   const session = await backend.session(await backend.find(ref));
   const record = await session.patch({ label });

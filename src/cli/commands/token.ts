@@ -1,5 +1,5 @@
 import { loadConfig } from '../../config/load.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { revokeTokenFile, rotateTokenFile, tokenFileIn } from '../../server/security/token-file.ts';
 import { escapeForTerminal, printJson, say } from '../terminal/print.ts';
 
@@ -31,9 +31,5 @@ async function tokenFileOf(options: Options): Promise<string> {
   const isNamed = typeof options['tokenFile'] === 'string';
   if (given === undefined || isNamed) return tokenFile ?? tokenFileIn(config.home);
   const { name = 'REPRISE_TOKEN' } = origins.get('server.token') ?? {};
-  throw new RepriseError('CONFIG_INVALID', `the token is set in ${name}, not in a file`, {
-    details: {
-      next: `Change it in ${name}, then restart the server, or send it SIGHUP if that is a file. To rotate a file instead, name it with --token-file.`,
-    },
-  });
+  throw failure('CONFIG_INVALID', 'cli.tokenNotInFile', { name });
 }

@@ -3,10 +3,11 @@ import { isListed, resolveRef } from '../../engine/admin/ref.ts';
 import { closestName } from '../../engine/closest-name.ts';
 import type { Reprise } from '../../engine/reprise.ts';
 import type { Session } from '../../engine/session.ts';
-import { RepriseError } from '../../errors.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { parseAgentId } from '../../keys/ids.ts';
 import { formatSessionKey, parseSessionKey } from '../../keys/session-key.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { type Options, textOption } from '../options.ts';
 
@@ -79,9 +80,7 @@ export function checkChoice({ last, pick, ref, fresh }: SessionChoice): void {
   const said = Object.entries({ '-c': last || undefined, '-r': pick, '-s': ref, '--new': fresh });
   const names = said.flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (names.length < 2) return;
-  throw new RepriseError('INVALID_INPUT', `${names.join(' and ')} name different sessions`, {
-    details: { next: 'Use one of them.' },
-  });
+  throw failure('INVALID_INPUT', 'cli.exclusive', { options: names });
 }
 
 /** An unknown agent name is more often a typo than a new agent. */
@@ -94,12 +93,8 @@ export async function checkAgent(
   if (agent === undefined || known.includes(agent)) return;
   const { sessions } = await store.list({ agentId: parseAgentId(agent), limit: 1, status: 'any' });
   if (sessions.length > 0) return;
-  const meant = closestName(agent, known);
-  throw new RepriseError('NOT_FOUND', `no agent "${agent}"`, {
-    details: {
-      next: `${meant === undefined ? '' : `Did you mean ${meant}? `}Agents are named in the configuration: "reprise config" shows it.`,
-    },
-  });
+  const suggestion = closestName(agent, known) ?? null;
+  throw failure('NOT_FOUND', 'cli.noAgent', { agent: quoted(agent), suggestion });
 }
 
 async function namedSession(

@@ -2,6 +2,7 @@ import type { ModelFallbackEvent } from '../../engine/events.ts';
 import type { Session } from '../../engine/session.ts';
 import type { TurnResult } from '../../engine/turn/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
+import { failure, sameFailure } from '../../messages/failure.ts';
 import { fallbackText } from '../model-flag.ts';
 import { NEXT_STEP } from '../next-step.ts';
 import type { Options } from '../options.ts';
@@ -20,10 +21,9 @@ const TALK_MS = 3000;
 
 /** Checks the flags before anything is opened. */
 export function checkOneShot({ prompt, json, stream }: Options): void {
-  if (prompt !== undefined || (json !== true && stream !== true)) return;
-  throw new RepriseError('INVALID_INPUT', '--json and --stream are for a single question', {
-    details: { next: 'Write: reprise -p "a question" --json' },
-  });
+  const flags = Object.entries({ '--json': json, '--stream': stream }).filter(([, value]) => value === true);
+  if (prompt !== undefined || flags.length === 0) return;
+  throw failure('INVALID_INPUT', 'cli.noPrompt', { options: flags.map(([name]) => name) });
 }
 
 export interface OneShotResult extends TurnResult {
@@ -89,12 +89,12 @@ const NEVER_ASKED: ReadonlySet<string> = new Set(['MODEL_AUTH', 'MODEL_UNKNOWN']
 /** Adds a next step and the session to the error. If no model read the question, the session is discarded. */
 async function withNext(error: unknown, { id }: Session, { discard }: OneShotOptions): Promise<unknown> {
   if (!(error instanceof RepriseError)) return error;
-  const { code, message, why, details, outcome } = error;
+  const { code, details } = error;
   const hint = typeof details['next'] === 'string' ? details['next'] : NEXT_STEP[code];
   const isLeft = discard === undefined || !NEVER_ASKED.has(code);
   if (!isLeft) await discard().catch(() => undefined); // the session stays; report the original error
   const next = isLeft ? `${hint}\nThe question is stored: reprise -s ${id} continues there.` : hint;
-  return new RepriseError(code, message, { why, details: { ...details, next }, outcome, cause: error });
+  return sameFailure(error, { details: { ...details, next } });
 }
 
 /** The prompt, followed by text piped to stdin. */
@@ -102,9 +102,7 @@ export async function promptText(prompt: string | undefined, input: NodeJS.ReadS
   const piped = input.isTTY === true ? '' : await readAll(input);
   const text = [prompt ?? '', piped.trimEnd()].filter((part) => part !== '').join('\n\n');
   if (text.trim() !== '') return text;
-  throw new RepriseError('INVALID_INPUT', 'there is nothing to ask', {
-    details: { next: 'Write: reprise -p "a question", or pipe one in.' },
-  });
+  throw failure('INVALID_INPUT', 'cli.noPrompt', { options: [] });
 }
 
 async function readAll(input: NodeJS.ReadStream): Promise<string> {

@@ -16,6 +16,7 @@ import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
 import { writeFileSafely } from '../../interop/export/file-writer.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { ENGLISH, messagesText, messageText } from '../../messages/english.ts';
+import { failure } from '../../messages/failure.ts';
 import { commandText, type Message, message } from '../../messages/message.ts';
 import { engineUsage } from '../../protocol/events.ts';
 import { openRemoteBackend, type RemoteBackend } from '../backend/remote-backend.ts';
@@ -246,9 +247,7 @@ class RemoteChat implements Answerer {
     const key = 'sessionKey' in this.#target ? this.#target.sessionKey : undefined;
     const record = key === undefined ? undefined : await this.#backend.lookup.active(key);
     if (record !== undefined) return record.id;
-    throw new RepriseError('SESSION_NOT_FOUND', 'nothing was said here yet', {
-      details: { next: 'Say something first.' },
-    });
+    throw failure('SESSION_NOT_FOUND', 'cli.noMessagesYet');
   }
 
   /** Leaving a stream does not stop the turn, so an interrupt also sends a stop request to the server. */
@@ -279,7 +278,7 @@ class RemoteChat implements Answerer {
           await this.#arrive(event.sessionId);
           if (stop?.aborted === true) onAbort(); // aborted before the turn was known
         }
-        if (event.type === 'error') throw failure(event);
+        if (event.type === 'error') throw remoteError(event);
         take(event);
         if (event.type === 'done')
           return { session, model, fallback, done: { ...event, usage: engineUsage(event.usage) } };
@@ -287,7 +286,7 @@ class RemoteChat implements Answerer {
     } finally {
       stop?.removeEventListener('abort', onAbort);
     }
-    throw new RepriseError('CONNECT_FAILED', 'the stream ended without an end');
+    throw failure('CONNECT_FAILED', 'client.streamEnded', { url: null });
   }
 
   /** Not repeated: every turn of the session has the same fallback. */
@@ -328,30 +327,19 @@ function asRemote(line: Message): Message {
 }
 
 /** Flags that apply to a home. With a server they would have no effect, so they are refused. */
-const OF_A_HOME: Readonly<Record<string, string>> = {
-  ephemeral: 'a server stores all messages',
-  model: 'a server chooses its model',
-  profile: 'a server has its own profile',
-  store: 'a server has its own store',
-};
+const OF_A_HOME = ['ephemeral', 'model', 'profile', 'store'] as const;
 
 function refuseFlags(options: Options): void {
-  for (const [name, why] of Object.entries(OF_A_HOME)) {
-    if (options[name] === undefined) continue;
-    const instead = name === 'model' ? ' /model in a chat chooses another of its models.' : '';
-    throw new RepriseError('INVALID_INPUT', `${why}: --${name} does nothing there`, {
-      details: { next: `Leave out --${name}, or --url.${instead}` },
-    });
+  for (const option of OF_A_HOME) {
+    if (options[option] === undefined) continue;
+    throw failure('INVALID_INPUT', 'cli.serverDecides', { option });
   }
 }
 
 async function saveExport(session: ClientSession, args: string): Promise<void> {
   const { name, redact } = parseExport(args, session.id);
   const format = formatByName(name);
-  if (format !== 'v3')
-    throw new RepriseError('INVALID_INPUT', `a server gives the transcript, not ${format}`, {
-      details: { next: 'Name a .jsonl file, or run "reprise export" where the home is.' },
-    });
+  if (format !== 'v3') throw failure('INVALID_INPUT', 'cli.serverFormat', { format });
   await writeFileSafely(name, await exportWhole(session, redact));
   say(`Written to ${escapeForTerminal(name)} as ${format}.`);
 }
@@ -380,7 +368,12 @@ function show(event: StreamEvent): void {
     say(`(compacted: ~${event.tokensBefore} -> ~${event.tokensAfter} tokens)`);
 }
 
-function failure({ code, error, why, details = {} }: Extract<StreamEvent, { type: 'error' }>): RepriseError {
+function remoteError({
+  code,
+  error,
+  why,
+  details = {},
+}: Extract<StreamEvent, { type: 'error' }>): RepriseError {
   const known = Object.hasOwn(ERROR_TABLE, code) ? (code as ErrorCode) : 'MODEL_FAILED';
   return new RepriseError(known, error, { why, details });
 }

@@ -10,6 +10,7 @@ import type { Session } from '../../engine/session.ts';
 import type { TurnStream } from '../../engine/turn/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
 import { counted } from '../../messages/english-format.ts';
+import { failure, sameFailure } from '../../messages/failure.ts';
 import type { InboxItem, Store } from '../../store/port/store.ts';
 import { exportFile, formatByName } from '../export-file.ts';
 import { fallbackText, type ModelFlag } from '../model-flag.ts';
@@ -187,7 +188,7 @@ export class Repl {
   }
 
   get #here(): Session {
-    if (this.#session === undefined) throw new RepriseError('INVALID_INPUT', 'no session was entered');
+    if (this.#session === undefined) throw failure('INVALID_INPUT', 'cli.noMessagesYet');
     return this.#session;
   }
 
@@ -292,11 +293,7 @@ async function keep(store: Store, save: NonNullable<CommandResult['save']>): Pro
     await exportFile(store, await store.get(sessionId), { format, file: name, redact, seals: !redact });
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== 'INVALID_INPUT') throw error;
-    const { code, message, details } = error;
-    throw new RepriseError(code, message, {
-      details: { ...details, next: 'Name another file: /export <file>' },
-      cause: error,
-    });
+    throw sameFailure(error, { details: { ...error.details, next: 'Name another file: /export <file>' } });
   }
   say(`Written to ${escapeForTerminal(name)} as ${format}.`);
 }

@@ -1,4 +1,5 @@
-import { RepriseError } from '../../errors.ts';
+import type { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
 import { escapeForTerminal } from './print.ts';
 
 /** Whether a person can answer. stdout may be a pipe, because questions are printed on stderr. */
@@ -10,9 +11,7 @@ export function isInteractive(): boolean {
 export async function confirm(question: string, { yes }: { readonly yes?: unknown }): Promise<boolean> {
   if (yes === true) return true;
   if (!isInteractive()) {
-    throw new RepriseError('INVALID_INPUT', 'this asks first, and nobody is there to answer', {
-      details: { next: 'Add --yes to do it without a question.' },
-    });
+    throw failure('INVALID_INPUT', 'cli.needsYes');
   }
   const { confirm: ask, isCancel } = await import('@clack/prompts');
   const answer = await ask({
@@ -25,5 +24,5 @@ export async function confirm(question: string, { yes }: { readonly yes?: unknow
 }
 
 export function cancelled(): RepriseError {
-  return new RepriseError('ABORTED', 'nothing was done');
+  return failure('ABORTED', 'cli.cancelled');
 }

@@ -1,6 +1,7 @@
 import { isListed } from '../../engine/admin/ref.ts';
 import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
-import { RepriseError } from '../../errors.ts';
+import { failure } from '../../messages/failure.ts';
+import { quoted } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { cancelled, isInteractive } from './ask.ts';
 import { escapeForTerminal } from './print.ts';
@@ -16,15 +17,11 @@ export async function pickSession(store: Pick<Store, 'list'>, query?: string): P
   const offered = sessions.filter(isListed);
   const [first, ...others] = offered;
   if (first === undefined) {
-    const what =
-      query === undefined || query === '' ? 'no sessions' : `no session has "${query}" in its name`;
-    throw new RepriseError('SESSION_NOT_FOUND', what, { details: { next: '"reprise" alone begins one.' } });
+    if (query === undefined || query === '') throw failure('SESSION_NOT_FOUND', 'cli.noSessions');
+    throw failure('SESSION_NOT_FOUND', 'cli.noMatch', { query: quoted(query) });
   }
   if (query !== undefined && query !== '' && others.length === 0) return first;
-  if (!isInteractive())
-    throw new RepriseError('INVALID_INPUT', 'which session? Nobody is there to choose one', {
-      details: { next: 'Name it: an id, a name, @last or a number of "reprise ls".' },
-    });
+  if (!isInteractive()) throw failure('INVALID_INPUT', 'cli.noRef');
   const { autocomplete, isCancel } = await import('@clack/prompts');
   const now = new Date();
   const chosen = await autocomplete({

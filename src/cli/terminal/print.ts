@@ -81,9 +81,10 @@ export function say(text: string): void {
  */
 export function printError(error: unknown, nextStep: (code: ErrorCode) => string = commandStep): number {
   if (!(error instanceof RepriseError)) throw error;
-  const { code, details } = error;
+  const { code, details, why } = error;
   // The next step of a missing token, or one that applies to a whole class of errors, is written for API clients.
-  const isForPrograms = code === 'UNAUTHORIZED' || details['general'] === true;
+  const isForPrograms =
+    (code === 'UNAUTHORIZED' && why?.code !== 'cli.noToken') || details['general'] === true;
   const said = isForPrograms ? undefined : details['next'];
   const next = typeof said === 'string' ? said : nextStep(code);
   // Some messages end with the next step, for callers that only see the message. Here it is printed on its own line.

@@ -15,11 +15,11 @@ export const ENGLISH_CLIENT: Pick<MessageTable, keyof ClientMessages> = {
     CHECK_SERVER,
   ],
   'client.badAnswer': ({ status }) => [
-    `the server answered with status ${status} and without an error of Reprise`,
-    CHECK_ADDRESS,
+    `the answer has status ${status} and does not come from a Reprise server`,
+    'Check the address. If it is that of a proxy, check that the Reprise server is running.',
   ],
   'client.streamEnded': ({ url }) => [
-    `the event stream from ${url} ended before its last event`,
+    `the event stream${url === null ? '' : ` from ${url}`} ended before its last event`,
     CHECK_SERVER,
   ],
   'client.streamSilent': ({ url, seconds }) => [

@@ -210,7 +210,7 @@ describe('commands in the chat', () => {
     const [blob = ''] = readdirSync(join(home, 'agents/main/sessions/s.blobs'));
     rmSync(join(home, 'agents/main/sessions/s.blobs', blob));
     expect(chat(['/switch s', '/export rest.jsonl']).stderr).toContain(
-      'note: 1 large part of s is gone or damaged; only the beginning of it is written',
+      'note: 1 large part of s is missing or damaged; only the beginning of it is written',
     );
   });
 

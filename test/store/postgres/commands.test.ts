@@ -53,7 +53,7 @@ test('commands work on a database as on a home, and the doctor says what its com
 
   const { stdout } = reprise('doctor');
   expect(stdout).toMatch(/durability: PostgreSQL \d+.*synchronous_commit=/);
-  expect(stdout).toMatch(/connections: [\d.]+ ms to the server and back, an append takes two/);
+  expect(stdout).toMatch(/connections: [\d.]+ ms round trip to the server, an append takes two/);
   expect(stdout).toContain('1 session,');
   const config = reprise('config');
   expect(config.stdout).toContain('store.url');

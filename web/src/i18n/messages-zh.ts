@@ -1,4 +1,5 @@
 import type { MessageTable } from 'reprise/client';
+import { CHINESE_CLI } from './messages-zh-cli.ts';
 import { CHINESE_CLIENT } from './messages-zh-client.ts';
 import { CHINESE_COMMANDS } from './messages-zh-commands.ts';
 import { CHINESE_CONVERSATIONS } from './messages-zh-conversations.ts';
@@ -25,6 +26,7 @@ export const CHINESE: MessageTable = {
   ...CHINESE_TURNS,
   ...CHINESE_REQUESTS,
   ...CHINESE_CLIENT,
+  ...CHINESE_CLI,
   ...CHINESE_STORES,
   ...CHINESE_COPIES,
   ...CHINESE_POSTGRES,

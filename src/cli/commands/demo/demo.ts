@@ -8,7 +8,7 @@ import { conversationFolder } from '../../../engine/agents/workspaces.ts';
 import { repairSession } from '../../../engine/history/repair.ts';
 import type { Reprise } from '../../../engine/reprise.ts';
 import type { Session } from '../../../engine/session.ts';
-import { RepriseError } from '../../../errors.ts';
+import { failure } from '../../../messages/failure.ts';
 import {
   createScriptedModel,
   type ScriptedModel,
@@ -82,9 +82,7 @@ async function emptyHome(asked: string | undefined): Promise<string> {
   if (asked === undefined) return mkdtemp(join(tmpdir(), 'reprise-demo-'));
   const home = resolve(asked);
   if (existsSync(home) && readdirSync(home).length > 0) {
-    throw new RepriseError('INVALID_INPUT', `${home} is not empty`, {
-      details: { next: 'Name a new folder with --home, or leave --home out for a temporary one.' },
-    });
+    throw failure('INVALID_INPUT', 'cli.homeNotEmpty', { home });
   }
   await mkdir(home, { recursive: true, mode: 0o700 });
   return home;

@@ -2,6 +2,8 @@ import { UsageCounter, type UsageFact } from '../../../engine/admin/usage-counte
 import { added, NOTHING_USED } from '../../../engine/admin/usage-sums.ts';
 import { RepriseError } from '../../../errors.ts';
 import { count } from '../../../messages/english-format.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quotedValue } from '../../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../../store/port/store.ts';
 import type { Entry } from '../../../transcript/entry.ts';
 import { openHome } from '../../backend/home.ts';
@@ -134,8 +136,10 @@ function tablesOf(by: unknown): readonly By[] {
   if (by === undefined) return TABLES;
   const found = TABLES.find((name) => name === by);
   if (found !== undefined) return [found];
-  throw new RepriseError('INVALID_INPUT', `no table "${String(by)}"`, {
-    details: { next: `Use one of: ${TABLES.join(', ')}.` },
+  throw failure('INVALID_INPUT', 'value.wrong', {
+    field: '--by',
+    value: quotedValue(by),
+    expected: [{ is: 'oneOf', values: TABLES }],
   });
 }
 
