@@ -22,11 +22,8 @@ export function failureOf(code: ErrorCode, why: Message, options?: RepriseErrorO
 /** The same failure, thrown again with another code, other details or another outcome. */
 export function sameFailure(
   error: RepriseError,
-  {
-    code = error.code,
-    ...changes
-  }: Omit<RepriseErrorOptions, 'why' | 'cause'> & { readonly code?: ErrorCode },
+  { code = error.code, ...changes }: Omit<RepriseErrorOptions, 'why'> & { readonly code?: ErrorCode },
 ): RepriseError {
   const { message, why, details, outcome } = error;
-  return new RepriseError(code, message, { why, details, outcome, ...changes, cause: error });
+  return new RepriseError(code, message, { why, details, outcome, cause: error, ...changes });
 }

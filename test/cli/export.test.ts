@@ -55,13 +55,13 @@ test('a file is written with secrets masked, and not written over', () => {
 }, 60_000);
 
 test.each([
-  [['export'], 'say which session'],
-  [['export', 'first', '--all'], 'say which session'],
-  [['export', '--all'], 'need a folder'],
-  [['export', 'first', '--profile', 'claw0'], 'need a folder'],
-  [['export', '--profile', 'claw0'], 'need a folder'],
-  [['export', 'first', '--format', 'pdf'], 'no format "pdf"'],
-  [['export', '--all', '--profile', 'nonsense', '--out', 'x'], 'no profile "nonsense"'],
+  [['export'], 'name one session, or use --all'],
+  [['export', 'first', '--all'], 'name one session, or use --all'],
+  [['export', '--all'], 'needs a folder'],
+  [['export', 'first', '--profile', 'claw0'], 'needs a folder'],
+  [['export', '--profile', 'claw0'], 'needs a folder'],
+  [['export', 'first', '--format', 'pdf'], '--format cannot be "pdf"'],
+  [['export', '--all', '--profile', 'nonsense', '--out', 'x'], '--profile cannot be "nonsense"'],
 ])(
   'a slip is told in two lines: %j',
   (args, words) => {

@@ -123,13 +123,13 @@ describe('reprise migrate', () => {
       'a source that is not there',
       ['--from', 'sqlite:/nowhere/at/all', '--to', `jsonl:${root}/x`],
       4,
-      'Name another with --from',
+      'Name another one with --from',
     ],
     [
       'the same place twice',
       ['--home', home, '--from', `jsonl:${home}/.`, '--to', 'jsonl'],
       2,
-      'both source and target',
+      'both the source and the target',
     ],
     [
       'a target with sessions',
@@ -137,8 +137,13 @@ describe('reprise migrate', () => {
       2,
       'Nothing was changed',
     ],
-    ['a target of a newer version', ['--home', home, '--to', `sqlite:${newer}`], 6, 'Use the newer Reprise'],
-    ['no store at all', ['--home', home, '--to', 'mysql://secret@host/db'], 2, 'names no store'],
+    [
+      'a target of a newer version',
+      ['--home', home, '--to', `sqlite:${newer}`],
+      6,
+      'Use the version of Reprise that wrote it',
+    ],
+    ['no store at all', ['--home', home, '--to', 'mysql://secret@host/db'], 2, 'is not the name of a store'],
     [
       'an address that does not answer',
       ['--home', home, '--to', 'postgres://127.0.0.1:1/none'],

@@ -71,7 +71,7 @@ describe('ls', () => {
     expect(run('ls', '-n', '2').stderr).toContain(`--after ${first.lastId}`);
     expect(run('ls', '--after', 'nobody')).toMatchObject({
       status: 4,
-      stderr: expect.stringMatching(/no session nobody in this list[^\n]*\n[^\n]*lastId/),
+      stderr: expect.stringMatching(/session "nobody" is not in this list[^\n]*\n[^\n]*lastId/),
     });
   });
 
@@ -94,7 +94,7 @@ describe('ls', () => {
     expect(json('ls', '-r').data.map(({ id }) => id)).toEqual(byTime.toReversed());
     expect(run('ls', '--sort', 'mood')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('Use time, messages or tokens.'),
+      stderr: expect.stringContaining('Use one of time, messages, tokens.'),
     });
   });
 

@@ -58,7 +58,7 @@ test('printed commands work as printed: by npm start, by npx, or installed', () 
     if (!name.startsWith('__')) expect(asStarted(`reprise ${name}`, start)).toBe(`npm start -- ${name}`);
   }
   const { stderr } = reprise(['show', 'x', '--home', '/nowhere'], { env: start });
-  expect(stderr).toMatch(/"npm start" alone/);
+  expect(stderr).toMatch(/create one with "npm start"/);
 });
 
 test('npm prints no warning about the Node of the machine, and still prints errors', {

@@ -175,7 +175,7 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'cli.noToken': { url: 'http://10.0.0.7:4747', home: '/home/a', servers: ['http://127.0.0.1:4747'] },
   'cli.tokenNotInFile': { name: 'REPRISE_TOKEN' },
   'cli.memoryHome': {},
-  'cli.homeForbidden': { home: '/root/a b', origin: '--home', reason: 'EACCES', path: "'/root/a b'" },
+  'cli.homeForbidden': { home: '/srv/a b', origin: '--home', reason: 'EACCES', path: "'/srv/a b'" },
   'cli.noHome': { home: '/home/a', origin: 'REPRISE_HOME' },
   'cli.homeNotEmpty': { home: '/home/a' },
   'cli.badStore': { store: '"mysql:x"' },

@@ -87,9 +87,7 @@ export function printError(error: unknown, nextStep: (code: ErrorCode) => string
     (code === 'UNAUTHORIZED' && why?.code !== 'cli.noToken') || details['general'] === true;
   const said = isForPrograms ? undefined : details['next'];
   const next = typeof said === 'string' ? said : nextStep(code);
-  // Some messages end with the next step, for callers that only see the message. Here it is printed on its own line.
-  const cause = error.message.endsWith(` ${next}`) ? error.message.slice(0, -next.length - 1) : error.message;
-  say(`reprise: ${escapeForTerminal(cause)} (${code})`);
+  say(`reprise: ${escapeForTerminal(error.message)} (${code})`);
   say(escapeForTerminal(asStarted(next)));
   return error.exitCode;
 }

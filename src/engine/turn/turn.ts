@@ -1,7 +1,7 @@
 import { estimateTokens } from '../../context/estimate-message.ts';
 import { RepriseError } from '../../errors.ts';
 import { causeText, messageText } from '../../messages/english.ts';
-import { failure } from '../../messages/failure.ts';
+import { failure, sameFailure } from '../../messages/failure.ts';
 import { failedMessage, type Message, message } from '../../messages/message.ts';
 import type { ProviderAnswer } from '../../messages/params/params-models.ts';
 import { Answer } from '../../models/answer.ts';
@@ -236,9 +236,8 @@ export class Turn {
     } catch (failed) {
       if (failed instanceof RepriseError && isFenced(failed)) return failed;
       // The first failure is what people should see; that it could not be written down either stands beside it.
-      return new RepriseError(error.code, error.message, {
+      return sameFailure(error, {
         cause: failed,
-        why: error.why,
         details: { ...error.details, unsaved: failed instanceof Error ? failed.message : String(failed) },
       });
     }

@@ -8,7 +8,7 @@ const SERVER_DECIDES: Readonly<Record<CliMessages['cli.serverDecides']['option']
   store: 'the server has its own store',
 };
 
-const NAME_SESSION = 'Name one: an id, a name, @last, or a number from "reprise ls".';
+const NAME_SESSION = 'Name one: an id, a name, @last, or its number in "reprise ls".';
 const ON_THE_HOME = 'run the command without --url and REPRISE_URL on the machine that has the home.';
 
 export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
@@ -41,7 +41,7 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
     options.length === 0 ? 'there is no question' : `${options.join(' and ')} needs a question`,
     `Add one: reprise -p "a question"${options.map((option) => ` ${option}`).join('')}, or pipe one in.`,
   ],
-  'cli.noSessions': () => ['there are no sessions yet', 'Start one: reprise'],
+  'cli.noSessions': () => ['there are no sessions yet', 'Start one with "reprise".'],
   'cli.noMatch': ({ query }) => [`no session has ${query} in its name`, 'List all sessions: reprise ls'],
   'cli.noRef': () => [
     'no session given, and this is not a terminal where you could choose one',
@@ -70,7 +70,7 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
   ],
   'cli.noHome': ({ home, origin }) => [
     `there is no Reprise home at ${home} (${from(origin)})`,
-    'Name another one with --home or REPRISE_HOME, or create one: reprise',
+    'Name another one with --home or REPRISE_HOME, or create one with "reprise".',
   ],
   'cli.homeNotEmpty': ({ home }) => [
     `${home} is not empty`,
@@ -92,7 +92,7 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
     `there is no message or entry ${at} in ${isRemote ? 'the current branch of ' : ''}this session`,
     isRemote
       ? `To show another branch, ${ON_THE_HOME}`
-      : `Use the position of a message from "reprise show", in quotes: --at '#3'.`,
+      : `Use the position that "reprise show" prints, in quotes: --at '#3'.`,
   ],
   'cli.noLabel': () => ['the label is empty', 'Write: reprise rename <ref> <label>'],
   'cli.noSearchText': () => ['the search text is empty', 'Write: reprise search <text>'],

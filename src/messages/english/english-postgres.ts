@@ -93,11 +93,11 @@ export const ENGLISH_POSTGRES: Pick<MessageTable, keyof PostgresMessages> = {
     return next === undefined ? [text] : [text, next];
   },
   'postgres.newer': ({ schema, known }) => [
-    `the database has schema ${schema}, and this version knows ${known}: a newer version wrote it`,
+    `the database has schema ${schema}, but this version of Reprise supports at most ${known}`,
     'Update Reprise on this machine.',
   ],
   'postgres.older': ({ schema, known }) => [
-    `the database has schema ${schema}, and this version needs ${known}; a read-only store does not migrate it`,
+    `the database has schema ${schema}, but this version of Reprise needs ${known}, and a read-only store does not migrate it`,
     'Run "reprise verify" once, which migrates it, or use the version of Reprise that wrote it.',
   ],
   'postgres.badUrl': () => [

@@ -247,7 +247,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
       : `Make the folder of ${file} writable, or copy it to a folder where you can write. Then run "reprise verify" there once.`,
   ],
   'store.damaged': ({ problem, found }) => [
-    `the index control.db is damaged: ${DAMAGE[problem]}${found === null ? '' : ` (${found})`}`,
+    `the database of the store is damaged: ${DAMAGE[problem]}${found === null ? '' : ` (${found})`}`,
     'Close every process that uses this home, then open it again: what can be read is salvaged.',
   ],
   'store.indexReplaced': ({ times }) => [
@@ -301,7 +301,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     `Wait for that process to end, or end it ("lsof ${file}" names it), then try again.`,
   ],
   'store.newer': ({ schema, known, canRead }) => [
-    `control.db has schema ${schema}, and this version knows ${known}: it can${canRead ? ' be read but not written' : 'not be read'}`,
+    `the store has schema ${schema}, but this version of Reprise supports at most ${known}: it can${canRead ? ' be read but not written' : 'not be read'}`,
     'Use the version of Reprise that wrote it, or a newer one.',
   ],
   'store.noSpace': ({ freeBytes, minFreeBytes, folder }) => [

@@ -180,7 +180,7 @@ describe('commands in the chat', () => {
   test('/export writes a file that is not there yet and never over one that is', async () => {
     const { stderr } = chat(['hello', '/export mine.jsonl', '/export mine.jsonl']);
     expect(stderr).toContain('Written to mine.jsonl as v3.');
-    expect(stderr).toContain('mine.jsonl exists');
+    expect(stderr).toContain('mine.jsonl already exists');
     expect(stderr).toContain('Name another file: /export <file>');
     expect(readFileSync(join(home, 'mine.jsonl'), 'utf8')).toBe(transcripts());
   });

@@ -67,7 +67,7 @@ describe('one question', { timeout: 180_000 }, () => {
   test('without words it is a mistake that leaves no trace', async () => {
     const { status, stderr } = await reprise(['-p', '--home', join(home, 'none')]);
     expect(status).toBe(2);
-    expect(stderr).toContain('there is nothing to ask (INVALID_INPUT)\nWrite: reprise -p');
+    expect(stderr).toContain('there is no question (INVALID_INPUT)\nAdd one: reprise -p');
     expect(existsSync(join(home, 'none'))).toBe(false);
   });
 
@@ -124,7 +124,7 @@ describe('which session a chat goes on in', { timeout: 180_000 }, () => {
     const both = await reprise(['-c', '--new']);
     expect(both).toMatchObject({
       status: 2,
-      stderr: '-c and --new name different sessions (INVALID_INPUT)\nUse one of them.\n'.replace(
+      stderr: '-c and --new cannot be combined (INVALID_INPUT)\nUse only one of them.\n'.replace(
         /^/,
         'reprise: ',
       ),
@@ -134,7 +134,7 @@ describe('which session a chat goes on in', { timeout: 180_000 }, () => {
   test('--agent talks to another agent; a name nobody knows is a mistake', async () => {
     const { status, stderr } = await reprise(['--agent', 'mian'], { input: 'hello' });
     expect(status).toBe(4);
-    expect(stderr).toContain('Did you mean main?');
+    expect(stderr).toContain('Did you mean "main"?');
     expect(existsSync(join(home, 'agents/mian'))).toBe(false);
     mkdirSync(join(home, 'reprise'));
     const agents = { helper: { systemPrompt: 'You help.' } };

@@ -37,7 +37,7 @@ export const CHINESE_POSTGRES: Pick<MessageTable, keyof PostgresMessages> = {
   'postgres.failed': ({ problem, message }) =>
     `PostgreSQL 存储出错：${POSTGRES[problem]}${message === null ? '' : `（${message}）`}。`,
   'postgres.newer': ({ schema, known }) =>
-    `数据库的版本为 ${schema}，此版本只认识 ${known}：由更新的版本写入。请更新此机器上的 Reprise。`,
+    `数据库的版本为 ${schema}，而此 Reprise 最高支持 ${known}。请更新此机器上的 Reprise。`,
   'postgres.older': ({ schema, known }) =>
     `数据库的版本为 ${schema}，此版本需要 ${known}，而以只读方式打开时不会升级。请运行一次“reprise verify”来升级，或使用写入它的版本。`,
   'postgres.badUrl': () =>

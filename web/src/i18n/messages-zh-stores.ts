@@ -107,7 +107,7 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'store.unsettled': ({ file, problem, canWrite }) =>
     `${file} ${problem === 'older' ? '由较旧的版本写入，以只读方式打开时不会升级' : '有上一个进程未完成的工作，或正在被写入'}。${canWrite ? '请运行一次“reprise verify”来升级并完成这些工作，然后重试。' : '请使其文件夹可写，或复制到可写的文件夹，然后在那里运行一次“reprise verify”。'}`,
   'store.damaged': ({ problem, found }) =>
-    `索引 control.db 已损坏：${DAMAGE[problem]}${found === null ? '' : `（${found}）`}。请关闭使用此主目录的所有进程再重新打开，可读内容会被抢救。`,
+    `存储的数据库已损坏：${DAMAGE[problem]}${found === null ? '' : `（${found}）`}。请关闭使用此主目录的所有进程再重新打开，可读内容会被抢救。`,
   'store.indexReplaced': ({ times }) =>
     `写入 sessions.json 期间，它被另一个程序替换了 ${times} 次。请在该程序完成后重试。`,
   'store.networkHome': ({ home }) =>
@@ -129,7 +129,7 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'store.stillOpen': ({ file }) =>
     `另一个进程打开着 ${file}，但缺少 -wal 或 -shm 文件。请等该进程结束，或结束它（“lsof ${file}”可查到），然后重试。`,
   'store.newer': ({ schema, known, canRead }) =>
-    `control.db 的版本为 ${schema}，此版本只认识 ${known}：${canRead ? '可以读取，不能写入' : '无法读取'}。请使用写入它的版本或更新的版本。`,
+    `存储的版本为 ${schema}，而此 Reprise 最高支持 ${known}：${canRead ? '可以读取，不能写入' : '无法读取'}。请使用写入它的版本或更新的版本。`,
   'store.noSpace': ({ freeBytes, minFreeBytes, folder }) =>
     `存储的磁盘剩余 ${freeBytes} 字节，至少需要 ${minFreeBytes} 字节。请在${folder === null ? '存储' : ` ${folder} `}所在的磁盘释放空间，“reprise prune”列出可清除的内容。`,
   'store.failed': ({ problem, message, folder }) => {
