@@ -52,6 +52,22 @@ const fileUrls: Plugin = {
   },
 };
 
+const COPY = '?copy';
+
+/**
+ * The page and the file with all English texts share a few modules. The file gets copies of them (2 KB), because the
+ * bundler would otherwise move them into a script of their own, without which the page could not start.
+ */
+const copiedTexts: Plugin = {
+  name: 'copied-texts',
+  enforce: 'pre',
+  async resolveId(source, importer) {
+    if (importer !== at('../src/messages/english.ts') && importer?.endsWith(COPY) !== true) return null;
+    const found = await this.resolve(source, importer.replace(COPY, ''), { skipSelf: true });
+    return found && `${found.id}${COPY}`;
+  },
+};
+
 const config: UserConfig = defineConfig({
   root: at('.'),
   // Relative, so that the page works under any path that a proxy adds.
@@ -63,7 +79,7 @@ const config: UserConfig = defineConfig({
     },
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  plugins: [lighter, fileUrls],
+  plugins: [lighter, fileUrls, copiedTexts],
   worker: { format: 'es' },
   build: {
     outDir: at('../dist/web'),
