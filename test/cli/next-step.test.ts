@@ -28,9 +28,3 @@ test.each(CODES)('%s says what to do next, whoever threw it', (code) => {
     expect(more).toEqual([]);
   }
 });
-
-test('a next step that ends the message too is told once', () => {
-  const next = 'It is a whole number.';
-  const error = new RepriseError('CONFIG_INVALID', `x cannot be "y". ${next}`, { details: { next } });
-  expect(told(() => printError(error))).toEqual(['reprise: x cannot be "y". (CONFIG_INVALID)', next]);
-});

@@ -68,7 +68,7 @@ const BROKEN: [what: string, seen: RegExp, change: () => Change][] = [
   ['never finishes', /ends with finish/, () => (event) => (event.type === 'finish' ? undefined : event)],
   [
     'loses a delta',
-    /say the same/,
+    /with the same content/,
     () => {
       let lost = false;
       return (event) => {
@@ -86,14 +86,14 @@ const BROKEN: [what: string, seen: RegExp, change: () => Change][] = [
   ],
   [
     'miscounts',
-    /adds up/,
+    /add up to the total/,
     () => (event) =>
       event.type === 'finish' && event.usage
         ? { ...event, usage: { ...event.usage, totalTokens: 1 } }
         : event,
   ],
-  ['loses calls', /comes whole/, () => (event) => (event.type === 'tool_call' ? undefined : event)],
-  ['cannot be stopped', /half-way/, () => (event) => event],
+  ['loses calls', /arrives complete/, () => (event) => (event.type === 'tool_call' ? undefined : event)],
+  ['cannot be stopped', /midway/, () => (event) => event],
 ];
 
 async function* changed(events: AsyncIterable<ModelEvent>, change: Change): AsyncGenerator<ModelEvent> {
