@@ -9,7 +9,8 @@ import {
 } from '../context/window.ts';
 import { failure } from '../messages/failure.ts';
 import type { Model } from '../models/model.ts';
-import type { Inbound, InboxItem, SessionRecord, Store } from '../store/port/store.ts';
+import type { Inbound, InboxItem } from '../store/port/inbox.ts';
+import type { SessionRecord, Store } from '../store/port/store.ts';
 import type { Usage } from '../transcript/entry.ts';
 import type { ProfileFor } from './agents/profiles.ts';
 import type { ModelInUse } from './agents/session-models.ts';

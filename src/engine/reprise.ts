@@ -5,14 +5,9 @@ import { agentOfKey, normalizeSessionKey } from '../keys/session-key.ts';
 import { failure } from '../messages/failure.ts';
 import type { Message } from '../messages/message.ts';
 import type { Model } from '../models/model.ts';
-import type {
-  InboxState,
-  ListQuery,
-  SearchQuery,
-  SessionPage,
-  SessionRecord,
-  Store,
-} from '../store/port/store.ts';
+import type { InboxState } from '../store/port/inbox.ts';
+import type { SearchQuery } from '../store/port/search.ts';
+import type { ListQuery, SessionPage, SessionRecord, Store } from '../store/port/store.ts';
 import { type ConvlogView, convlogView } from './admin/convlog.ts';
 import { type MaintenanceOptions, type MaintenanceReport, runMaintenance } from './admin/run-maintenance.ts';
 import { UsageBook, type UsageQuery } from './admin/usage-book.ts';

@@ -3,10 +3,10 @@ import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
 import { failure } from '../messages/failure.ts';
 import { loadBlobs } from '../store/copy/load-blobs.ts';
+import type { InboxReceipt } from '../store/port/inbox.ts';
 import type {
   ChangeOptions,
   EntryPage,
-  InboxReceipt,
   Lease,
   ReadRange,
   SessionRecord,

@@ -1,4 +1,4 @@
-import type { InboxChange } from '../../src/store/port/store.ts';
+import type { InboxChange } from '../../src/store/port/inbox.ts';
 import type { Life } from './life.ts';
 import type { Scheduler } from './scheduler.ts';
 

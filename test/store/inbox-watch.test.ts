@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import type { Inbound, Store } from '../../src/store/port/store.ts';
+import type { Inbound } from '../../src/store/port/inbox.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { startDriver } from '../../testing/crash/driver-process.ts';
 
 const homes: string[] = [];

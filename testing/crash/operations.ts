@@ -1,8 +1,8 @@
 import { RepriseError } from '../../src/errors.ts';
 import type { ConvlogLine } from '../../src/store/port/convlog.ts';
+import type { InboxState } from '../../src/store/port/inbox.ts';
 import type {
   AppendOptions,
-  InboxState,
   Lease,
   ListQuery,
   NewEntry,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Inbound, Store } from '../../src/store/port/store.ts';
+import type { Inbound } from '../../src/store/port/inbox.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { copyAll, RUN, sameStores } from './copy/transfer-kit.ts';
 import { beforeAndAfter, refused, user } from './kit.ts';
 import type { StoreCase } from './store-case.ts';

@@ -4,13 +4,8 @@ import type { UndoResult } from '../../engine/history/take-step.ts';
 import type { StopResult } from '../../engine/schedule/stop-session.ts';
 import type { CompactionEvent } from '../../engine/session.ts';
 import type { CompactionPreview } from '../../engine/window/compactor.ts';
-import type {
-  ListQuery,
-  SearchQuery,
-  SearchResult,
-  SessionPage,
-  SessionRecord,
-} from '../../store/port/store.ts';
+import type { SearchQuery, SearchResult } from '../../store/port/search.ts';
+import type { ListQuery, SessionPage, SessionRecord } from '../../store/port/store.ts';
 import type { HistoryRow, HistoryView, ViewOptions } from '../history-view.ts';
 import { type Options, textOption } from '../options.ts';
 

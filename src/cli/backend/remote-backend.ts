@@ -6,7 +6,8 @@ import type { StopResult } from '../../engine/schedule/stop-session.ts';
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
 import { CursorChain } from '../../store/port/cursor-chain.ts';
-import type { ListQuery, SearchQuery, SessionPage, SessionRecord, Store } from '../../store/port/store.ts';
+import type { SearchQuery } from '../../store/port/search.ts';
+import type { ListQuery, SessionPage, SessionRecord, Store } from '../../store/port/store.ts';
 import {
   AROUND,
   type HistoryRow,

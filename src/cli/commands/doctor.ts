@@ -5,12 +5,12 @@ import { findEditedIndexes, importCommand } from '../../config/edited-indexes.ts
 import { filesOf, type LocalKind, STORE_FILES, storesIn, unusedIn } from '../../config/home-stores.ts';
 import { RepriseError } from '../../errors.ts';
 import { byteCount, count, counted } from '../../messages/english-format.ts';
+import type { SearchProgress } from '../../store/port/search.ts';
 import type {
   DatabaseServer,
   DiskSpace,
   LeaseInfo,
   SearchIndexStats,
-  SearchProgress,
   TranscriptProblem,
 } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';

@@ -1,7 +1,7 @@
 import { type PositionedHit, searchGap } from '../../engine/admin/found-sessions.ts';
 import { messageText } from '../../messages/english.ts';
 import { failure } from '../../messages/failure.ts';
-import type { SearchHit, SearchQuery } from '../../store/port/store.ts';
+import type { SearchHit, SearchQuery } from '../../store/port/search.ts';
 import { openBackend } from '../backend/backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { asStarted } from '../started-as.ts';

@@ -1,6 +1,6 @@
 import { agentOfKey } from '../../keys/session-key.ts';
 import type { ConvlogLine } from '../../store/port/convlog.ts';
-import type { InboxItem } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type InboundMessage, originOf } from '../intake/inbound.ts';
 

@@ -6,7 +6,7 @@ import { failure } from '../../messages/failure.ts';
 import { message } from '../../messages/message.ts';
 import type { CacheBreak } from '../../messages/params/params-commands.ts';
 import type { ModelRequest } from '../../models/model.ts';
-import type { Inbox, InboxItem, InboxState } from '../../store/port/store.ts';
+import type { Inbox, InboxItem, InboxState } from '../../store/port/inbox.ts';
 import { customData, type Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { type MessagePositions, messagePositions } from '../../transcript/message-position.ts';

@@ -1,6 +1,7 @@
 import { type Message, message } from '../../messages/message.ts';
 import { noneIfGone } from '../../store/port/nobody.ts';
-import type { SearchHit, SearchResult, SessionRecord, Store } from '../../store/port/store.ts';
+import type { SearchHit, SearchResult } from '../../store/port/search.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { type MessagePositions, messagePositions } from '../../transcript/message-position.ts';
 import { readHistory } from '../history/read-history.ts';
 

@@ -1,7 +1,8 @@
 import { causeText } from '../../messages/english.ts';
 import { type Message, message } from '../../messages/message.ts';
 import { quoted } from '../../messages/quoted.ts';
-import type { InboxItem, Store } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { oneLine } from '../commands/command-context.ts';
 import { isRunning } from '../schedule/queue.ts';

@@ -1,5 +1,5 @@
 import { truncateToolText } from '../../context/truncate.ts';
-import type { Inbound, InboxItem } from '../../store/port/store.ts';
+import type { Inbound, InboxItem } from '../../store/port/inbox.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { oneLine } from '../commands/command-context.ts';
 import { withTicket } from '../intake/inbound.ts';

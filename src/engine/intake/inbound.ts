@@ -1,6 +1,7 @@
 import type { PeerKind } from '../../keys/build.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem, NewEntry } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { NewEntry } from '../../store/port/store.ts';
 import type { ImageBlock, TextBlock } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { type QueueMode, type QueueTicket, ticketOf } from '../schedule/queue.ts';

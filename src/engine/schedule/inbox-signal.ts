@@ -1,4 +1,4 @@
-import type { InboxChange } from '../../store/port/store.ts';
+import type { InboxChange } from '../../store/port/inbox.ts';
 
 interface Waiter {
   readonly wants: (change: InboxChange) => boolean;

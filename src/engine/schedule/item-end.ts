@@ -1,6 +1,7 @@
 import { causeText } from '../../messages/english.ts';
 import { isMessage, message } from '../../messages/message.ts';
-import type { InboxItem, Store } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { DoneEvent, ErrorEvent } from '../events.ts';
 

@@ -1,5 +1,6 @@
 import { RepriseError } from '../../errors.ts';
-import type { InboxItem, NewEntry, SessionRecord, Store } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { NewEntry, SessionRecord, Store } from '../../store/port/store.ts';
 import { customData, type Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { newestFirst } from '../history/read-history.ts';

@@ -1,4 +1,4 @@
-import type { InboxItem } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { queueSettings, type SettledQueueMode } from '../session-settings.ts';
 

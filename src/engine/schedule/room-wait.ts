@@ -1,4 +1,4 @@
-import type { InboxItem } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
 import type { Clock, TimerHandle } from '../clock.ts';
 import type { WriteAnswer } from '../turn/turn.ts';
 

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
 import type { TimerHandle } from '../clock.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { storedError } from '../turn/turn-outcome.ts';

@@ -1,7 +1,8 @@
 import { RepriseError } from '../../errors.ts';
 import { isSubagentSessionKey } from '../../keys/predicates.ts';
 import type { Model } from '../../models/model.ts';
-import type { InboxChange, InboxItem, Lease, SessionRecord } from '../../store/port/store.ts';
+import type { InboxChange, InboxItem } from '../../store/port/inbox.ts';
+import type { Lease, SessionRecord } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { ModelInUse } from '../agents/session-models.ts';
 import type { EngineContext } from '../engine-context.ts';

@@ -1,5 +1,6 @@
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem, Store } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { Store } from '../../store/port/store.ts';
 import { childGroup, resultFor } from '../agents/subagent-run.ts';
 import { deliver } from '../deliver.ts';
 

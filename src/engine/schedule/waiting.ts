@@ -1,5 +1,6 @@
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem, SessionRecord, Store } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { ancestorsOf } from '../agents/session-reach.ts';
 import { pause } from '../clock.ts';

@@ -1,6 +1,7 @@
 import { isSubagentSessionKey } from '../../keys/predicates.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxReceipt, SessionRecord } from '../../store/port/store.ts';
+import type { InboxReceipt } from '../../store/port/inbox.ts';
+import type { SessionRecord } from '../../store/port/store.ts';
 import { type SessionName, SessionReach } from '../agents/session-reach.ts';
 import type { SpawnRequest } from '../agents/spawn-request.ts';
 import type { Subagents } from '../agents/subagents.ts';

@@ -1,4 +1,5 @@
-import type { InboxItem, NewEntry } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
+import type { NewEntry } from '../../store/port/store.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { droppedNote, entriesOf } from '../intake/inbound.ts';
 import { isRunning } from '../schedule/queue.ts';

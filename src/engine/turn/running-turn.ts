@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
 import { runOf } from '../agents/subagent-run.ts';
 import type { Clock, TimerHandle } from '../clock.ts';
 import type { TurnEvent } from '../events.ts';

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { AppendOptions, InboxItem, InboxState } from '../../store/port/store.ts';
+import type { InboxItem, InboxState } from '../../store/port/inbox.ts';
+import type { AppendOptions } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { ErrorEvent } from '../events.ts';
 import type { TurnEnd } from './turn.ts';

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxChange, InboxReceipt, Store } from '../../store/port/store.ts';
+import type { InboxChange, InboxReceipt } from '../../store/port/inbox.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { Usage } from '../../transcript/entry.ts';
 import { type Clock, pause } from '../clock.ts';
 import { isTerminal, type SessionEvent, type TurnEvent } from '../events.ts';

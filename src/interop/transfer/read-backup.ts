@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem } from '../../store/port/store.ts';
+import type { InboxItem } from '../../store/port/inbox.ts';
 import type { TransferRecord } from '../../store/port/transfer.ts';
 import { decodeLine } from '../../transcript/line.ts';
 import { createLineSplitter } from '../../transcript/split-lines.ts';

@@ -1,7 +1,7 @@
 import { isSessionId, parseAgentId } from '../../keys/ids.ts';
 import { parseSessionKey } from '../../keys/session-key.ts';
 import type { ConvlogRole, StoredConvlogLine } from '../../store/port/convlog.ts';
-import type { InboxClass, InboxItem, InboxState } from '../../store/port/store.ts';
+import type { InboxClass, InboxItem, InboxState } from '../../store/port/inbox.ts';
 import type { TransferRecord } from '../../store/port/transfer.ts';
 import { isObject } from '../../transcript/json.ts';
 

@@ -1,5 +1,5 @@
 import type { StoredConvlogLine } from './convlog.ts';
-import type { InboxItem } from './store.ts';
+import type { InboxItem } from './inbox.ts';
 
 /**
  * Reads and writes everything in a store as records that any other store accepts: for migrations and backups. The

@@ -7,16 +7,17 @@ import { failure } from '../../messages/failure.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Convlog } from '../port/convlog.ts';
+import type { Inbox } from '../port/inbox.ts';
 import type { LinePart, LineRange } from '../port/line-part.ts';
 import type { Notes } from '../port/notes.ts';
 import type { PurgeOptions, PurgeReceipt } from '../port/purge.ts';
+import type { SearchQuery, SearchResult } from '../port/search.ts';
 import type {
   ActivateOptions,
   AppendOptions,
   AppendReceipt,
   ChangeOptions,
   EntryPage,
-  Inbox,
   Lease,
   LeaseInfo,
   LeaseOptions,
@@ -26,8 +27,6 @@ import type {
   NewEntry,
   PatchOptions,
   ReadRange,
-  SearchQuery,
-  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,

@@ -4,8 +4,9 @@ import { quotedValue } from '../../messages/quoted.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
 import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../port/convlog.ts';
+import type { Inbound } from '../port/inbox.ts';
 import type { Note } from '../port/notes.ts';
-import type { AppendOptions, Inbound, NewEntry, PatchOptions, SessionInit } from '../port/store.ts';
+import type { AppendOptions, NewEntry, PatchOptions, SessionInit } from '../port/store.ts';
 import { canonicalTime } from '../shared/clock.ts';
 import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 

@@ -4,7 +4,7 @@ import { normalizeSessionKey, parseSessionKey } from '../../keys/session-key.ts'
 import { failure } from '../../messages/failure.ts';
 import { quoted } from '../../messages/quoted.ts';
 import { isObject } from '../../transcript/json.ts';
-import type { Inbound, InboxGroup, InboxReceipt, Reset } from '../port/store.ts';
+import type { Inbound, InboxGroup, InboxReceipt, Reset } from '../port/inbox.ts';
 import { uuidv7 } from '../shared/uuid.ts';
 import { checkInbound, checkLogLine } from './check-input.ts';
 import type { SessionState } from './session-state.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../transcript/json.ts';
-import type { InboxClass, InboxItem, InboxState } from '../port/store.ts';
+import type { InboxClass, InboxItem, InboxState } from '../port/inbox.ts';
 
 /** Detail of a held message that its owner cancelled. */
 export const CANCELLED_DETAIL: string = JSON.stringify({ reason: 'restored' });

@@ -1,5 +1,5 @@
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem, QueueLimit } from '../port/store.ts';
+import type { InboxItem, QueueLimit } from '../port/inbox.ts';
 
 export interface Room {
   readonly dropped: readonly string[];

@@ -1,5 +1,5 @@
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
-import type { SearchHit, SearchLack, SearchProgress, SearchQuery, SearchResult } from '../port/store.ts';
+import type { SearchHit, SearchLack, SearchProgress, SearchQuery, SearchResult } from '../port/search.ts';
 import { matchSearch } from './search-match.ts';
 import {
   compareSearchPlaces,

@@ -1,6 +1,6 @@
 import { failure } from '../../messages/failure.ts';
 import { quotedValue } from '../../messages/quoted.ts';
-import type { SearchQuery } from '../port/store.ts';
+import type { SearchQuery } from '../port/search.ts';
 import { flatText, foldCase } from './search-text.ts';
 
 /** Longer queries are refused: each word has a cost. */

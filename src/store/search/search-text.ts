@@ -1,7 +1,7 @@
 import { type Entry, entryTime, type SessionHeader } from '../../transcript/entry.ts';
 import { entryText } from '../../transcript/entry-text.ts';
 import { isObject } from '../../transcript/json.ts';
-import type { SearchRole } from '../port/store.ts';
+import type { SearchRole } from '../port/search.ts';
 
 /** The searchable part of an entry, the same in every store, with or without an index. */
 export interface Searchable {

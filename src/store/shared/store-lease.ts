@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem, Lease, ReleaseOptions } from '../port/store.ts';
+import type { InboxItem } from '../port/inbox.ts';
+import type { Lease, ReleaseOptions } from '../port/store.ts';
 
 /** Default lifetime of a lease without a heartbeat. */
 export const DEFAULT_LEASE_TTL_MS = 15_000;

@@ -12,7 +12,7 @@ import type {
   PendingQuery,
   RecountOptions,
   TakeOptions,
-} from '../port/store.ts';
+} from '../port/inbox.ts';
 import { checkObject } from '../rules/check-input.ts';
 import { receiveRequest } from '../rules/inbound.ts';
 import { Sleepers } from '../shared/sleepers.ts';

@@ -6,16 +6,17 @@ import { normalizeSessionKey } from '../../keys/session-key.ts';
 import { blobHash } from '../../transcript/blobs.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { Convlog, ConvlogLinePage, ConvlogPage } from '../port/convlog.ts';
+import type { InboxItem } from '../port/inbox.ts';
 import type { LinePart, LineRange } from '../port/line-part.ts';
 import type { Note, NotePage, Notes } from '../port/notes.ts';
 import type { PurgeOptions, PurgeReceipt } from '../port/purge.ts';
+import type { SearchQuery, SearchResult } from '../port/search.ts';
 import type {
   ActivateOptions,
   AppendOptions,
   AppendReceipt,
   ChangeOptions,
   EntryPage,
-  InboxItem,
   Lease,
   LeaseInfo,
   LeaseOptions,
@@ -27,8 +28,6 @@ import type {
   ReadRange,
   RebuildProgress,
   SearchIndexStats,
-  SearchQuery,
-  SearchResult,
   SessionInit,
   SessionPage,
   SessionRecord,

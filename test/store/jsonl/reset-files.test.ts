@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { Inbound } from '../../../src/store/port/store.ts';
+import type { Inbound } from '../../../src/store/port/inbox.ts';
 import { JsonlHome, say } from '../../support/store/jsonl-home.ts';
 
 const KEY = 'agent:main:main';

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
-import type { Inbound, InboxItem, Store } from '../../../src/store/port/store.ts';
+import type { Inbound, InboxItem } from '../../../src/store/port/inbox.ts';
+import type { Store } from '../../../src/store/port/store.ts';
 import { type FreshDatabase, freshDatabase } from '../../support/postgres/postgres.ts';
 import { query } from '../../support/postgres/postgres-suite.ts';
 import { until } from '../../support/store/store-faults.ts';

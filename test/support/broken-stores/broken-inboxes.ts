@@ -1,5 +1,6 @@
 import { RepriseError } from '../../../src/errors.ts';
-import type * as port from '../../../src/store/port/store.ts';
+import type * as port from '../../../src/store/port/inbox.ts';
+import type { Lease } from '../../../src/store/port/store.ts';
 import type { PlainStore } from '../plain-store/plain-store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 
@@ -300,7 +301,7 @@ export const brokenInboxes: readonly BrokenStore[] = [
   broken('ends the messages it hands over', HAND_OVER, (store, right) => ({
     lease: async (id, options) => {
       const lease = await right.lease(id, options);
-      const release: port.Lease['release'] = async (how) => {
+      const release: Lease['release'] = async (how) => {
         const answer = await lease.release(how);
         for (const { inboxId } of store.pending({ sessionId: id }))
           if (how?.handOver === true) store.settle(inboxId, 'cancelled');

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../../src/errors.ts';
-import type { SearchHit, SearchQuery, SearchResult } from '../../../src/store/port/store.ts';
+import type { SearchHit, SearchQuery, SearchResult } from '../../../src/store/port/search.ts';
 import type { PlainStore } from '../plain-store/plain-store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 

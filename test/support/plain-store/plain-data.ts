@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ErrorCode, RepriseError } from '../../../src/errors.ts';
 import type { StoredConvlogLine } from '../../../src/store/port/convlog.ts';
+import type { InboxChange, InboxItem } from '../../../src/store/port/inbox.ts';
 import type { Note } from '../../../src/store/port/notes.ts';
 import type * as port from '../../../src/store/port/store.ts';
 import type { SessionCopy, TransferRecord } from '../../../src/store/port/transfer.ts';
@@ -47,10 +48,10 @@ export class PlainData {
   readonly sessions: Map<string, PlainSession> = new Map();
   readonly purged: Set<string> = new Set();
   readonly active: Map<string, string> = new Map();
-  readonly items: Map<string, port.InboxItem> = new Map();
+  readonly items: Map<string, InboxItem> = new Map();
   readonly inbound: Map<string, { readonly hash: string; readonly inboxId: string }> = new Map();
   /** Items that were accepted or settled, in order. */
-  readonly changes: port.InboxChange[] = [];
+  readonly changes: InboxChange[] = [];
   /** What was told to those who copy this store, a list for each pass. */
   readonly passes: TransferRecord[][] = [];
   /** The copy that was made into this one. */

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../../src/errors.ts';
 import { parseNewSessionId } from '../../../src/keys/ids.ts';
 import { agentOfKey, normalizeSessionKey } from '../../../src/keys/session-key.ts';
-import type * as port from '../../../src/store/port/store.ts';
+import type * as port from '../../../src/store/port/inbox.ts';
 import { checkKey } from '../../../src/store/rules/check-input.ts';
 import { assertStorable, type JsonObject } from '../../../src/transcript/json.ts';
 import { encodeLine } from '../../../src/transcript/line.ts';

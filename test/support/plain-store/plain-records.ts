@@ -1,5 +1,6 @@
 import { parseNewSessionId } from '../../../src/keys/ids.ts';
 import { agentOfKey, normalizeSessionKey, parseSessionKey } from '../../../src/keys/session-key.ts';
+import type { SearchQuery, SearchResult } from '../../../src/store/port/search.ts';
 import type * as port from '../../../src/store/port/store.ts';
 import type { VerifyReport } from '../../../src/store/port/verify-report.ts';
 import { checkKey, checkSessionInit } from '../../../src/store/rules/check-input.ts';
@@ -82,7 +83,7 @@ export class PlainRecords extends PlainLines {
     };
   }
 
-  async search(query: port.SearchQuery): Promise<port.SearchResult> {
+  async search(query: SearchQuery): Promise<SearchResult> {
     this.open();
     if (query.sessionId !== undefined) this.find(query.sessionId);
     const sessions = [...this.data.sessions.values()];

@@ -1,5 +1,6 @@
 import { parseSessionKey } from '../../../src/keys/session-key.ts';
-import type { SearchHit, SearchQuery, SearchResult, StoredEntry } from '../../../src/store/port/store.ts';
+import type { SearchHit, SearchQuery, SearchResult } from '../../../src/store/port/search.ts';
+import type { StoredEntry } from '../../../src/store/port/store.ts';
 import { matchSearch } from '../../../src/store/search/search-match.ts';
 import {
   checkSearch,

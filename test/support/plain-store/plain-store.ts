@@ -7,6 +7,7 @@
  */
 
 import { RepriseError } from '../../../src/errors.ts';
+import type { Inbound } from '../../../src/store/port/inbox.ts';
 import type { PurgeOptions, PurgeReceipt } from '../../../src/store/port/purge.ts';
 import type * as port from '../../../src/store/port/store.ts';
 import { LIVE_EVENT_BYTES } from '../../../src/store/port/store.ts';
@@ -114,7 +115,7 @@ export class PlainStore extends PlainLeases implements port.Store {
     }
   }
 
-  deliver(inbound: port.Inbound): void {
+  deliver(inbound: Inbound): void {
     try {
       this.receive(inbound);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../../../src/errors.ts';
-import type { InboxItem } from '../../../src/store/port/store.ts';
+import type { InboxItem } from '../../../src/store/port/inbox.ts';
 import type * as port from '../../../src/store/port/transfer.ts';
 import { type Entry, isSideEntry } from '../../../src/transcript/entry.ts';
 import { decodeLine } from '../../../src/transcript/line.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { InboxItem, SessionRecord, Store } from '../../../src/store/port/store.ts';
+import type { InboxItem } from '../../../src/store/port/inbox.ts';
+import type { SessionRecord, Store } from '../../../src/store/port/store.ts';
 import type { TransferRecord } from '../../../src/store/port/transfer.ts';
 import { blobNames } from '../../../src/transcript/blobs.ts';
 import { readAll, readEntries, refused } from '../kit.ts';

@@ -1,6 +1,9 @@
+/* Long: one case for each thing that a copy must carry over. */
+
 import assert from 'node:assert/strict';
 import { RepriseError } from '../../../src/errors.ts';
-import type { Inbound, InboxItem, NewEntry, Store } from '../../../src/store/port/store.ts';
+import type { Inbound, InboxItem } from '../../../src/store/port/inbox.ts';
+import type { NewEntry, Store } from '../../../src/store/port/store.ts';
 import type { TransferRecord } from '../../../src/store/port/transfer.ts';
 import {
   assistant,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Inbound, InboxChange, InboxItem, InboxState, Store } from '../../../src/store/port/store.ts';
+import type { Inbound, InboxChange, InboxItem, InboxState } from '../../../src/store/port/inbox.ts';
+import type { Store } from '../../../src/store/port/store.ts';
 import { leafMove, note, range, readEntries, refused, session, textOf, until, user, within } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Inbound } from '../../../src/store/port/store.ts';
+import type { Inbound } from '../../../src/store/port/inbox.ts';
 import { beforeAndAfter, range, readAll, readEntries, refused, session, textOf, user } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 

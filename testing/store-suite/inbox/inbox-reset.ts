@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Inbound, Store } from '../../../src/store/port/store.ts';
+import type { Inbound } from '../../../src/store/port/inbox.ts';
+import type { Store } from '../../../src/store/port/store.ts';
 import type { JsonObject } from '../../../src/transcript/json.ts';
 import { beforeAndAfter, range, readEntries, refused, session } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';

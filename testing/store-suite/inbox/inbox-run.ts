@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { InboxState, Store } from '../../../src/store/port/store.ts';
+import type { InboxState } from '../../../src/store/port/inbox.ts';
+import type { Store } from '../../../src/store/port/store.ts';
 import { beforeAndAfter, range, refused } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { NewEntry, SearchHit, Store } from '../../../src/store/port/store.ts';
+import type { SearchHit } from '../../../src/store/port/search.ts';
+import type { NewEntry, Store } from '../../../src/store/port/store.ts';
 import { beforeAndAfter, entryAt, PATIENT, range, refused, session, user, within } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 import { finds } from './search.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { SearchHit, SearchQuery, Store } from '../../../src/store/port/store.ts';
+import type { SearchHit, SearchQuery } from '../../../src/store/port/search.ts';
+import type { Store } from '../../../src/store/port/store.ts';
 import { assistant, beforeAndAfter, compaction, note, PATIENT, session, user, within } from '../kit.ts';
 import type { StoreCase } from '../store-case.ts';
 

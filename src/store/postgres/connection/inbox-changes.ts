@@ -1,4 +1,4 @@
-import type { InboxChange, InboxState } from '../../port/store.ts';
+import type { InboxChange, InboxState } from '../../port/inbox.ts';
 import type { Sql } from './connections.ts';
 
 /**

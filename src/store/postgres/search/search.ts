@@ -1,4 +1,4 @@
-import type { SearchProgress, SearchQuery, SearchResult } from '../../port/store.ts';
+import type { SearchProgress, SearchQuery, SearchResult } from '../../port/search.ts';
 import { SearchHits } from '../../search/search-hits.ts';
 import { checkSearch, parseSearchCursor, SEARCH_BUDGET_MS, searchWords } from '../../search/search-query.ts';
 import type { Sql } from '../connection/connections.ts';

@@ -1,8 +1,9 @@
 import { RepriseError } from '../../../errors.ts';
 import type { ConvlogLine } from '../../port/convlog.ts';
+import type { Settlement } from '../../port/inbox.ts';
 import { keyText } from '../../port/key-text.ts';
 import { isForNobody } from '../../port/nobody.ts';
-import type { AppendReceipt, Settlement } from '../../port/store.ts';
+import type { AppendReceipt } from '../../port/store.ts';
 import type { AppendRequest, KnownKey } from '../../rules/append-rule.ts';
 import type { ReceiveRequest } from '../../rules/inbound.ts';
 import { type StoreContext, transaction } from '../connection/transaction.ts';

@@ -1,6 +1,5 @@
 import { failure } from '../../../messages/failure.ts';
 import { quoted } from '../../../messages/quoted.ts';
-import { keyText } from '../../port/key-text.ts';
 import type {
   InboundKey,
   InboxItem,
@@ -9,7 +8,8 @@ import type {
   RecountOptions,
   Settlement,
   TakeOptions,
-} from '../../port/store.ts';
+} from '../../port/inbox.ts';
+import { keyText } from '../../port/key-text.ts';
 import {
   groupFull,
   inboundHash,

@@ -10,19 +10,16 @@ import type {
   ConvlogQuery,
   ConvlogRange,
 } from '../../port/convlog.ts';
+import type { InboundKey, InboxItem, PendingQuery } from '../../port/inbox.ts';
 import type { LinePart, LineRange } from '../../port/line-part.ts';
 import type { Note, NoteListOptions, NotePage } from '../../port/notes.ts';
+import type { SearchQuery, SearchResult } from '../../port/search.ts';
 import type {
   EntryPage,
-  InboundKey,
-  InboxItem,
   LeaseInfo,
   ListQuery,
-  PendingQuery,
   ReadRange,
   SearchIndexStats,
-  SearchQuery,
-  SearchResult,
   SessionPage,
   SessionRecord,
   StoredEntry,

@@ -1,4 +1,4 @@
-import type { SearchProgress } from '../../port/store.ts';
+import type { SearchProgress } from '../../port/search.ts';
 import { recentOf } from '../../rules/session-state.ts';
 import type { Database } from '../database.ts';
 import type { SearchFile } from './search-file.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../../errors.ts';
-import type { SearchQuery, SearchResult } from '../../port/store.ts';
+import type { SearchQuery, SearchResult } from '../../port/search.ts';
 import { storeClosed } from '../../rules/refusals.ts';
 import type { ThreadEvent, ThreadOptions } from '../threads/protocol.ts';
 import { ThreadClient } from '../threads/thread-client.ts';

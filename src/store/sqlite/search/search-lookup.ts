@@ -1,4 +1,4 @@
-import type { SearchLack, SearchQuery, SearchResult } from '../../port/store.ts';
+import type { SearchLack, SearchQuery, SearchResult } from '../../port/search.ts';
 import { SearchHits } from '../../search/search-hits.ts';
 import {
   compareSearchPlaces,

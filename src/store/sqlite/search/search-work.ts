@@ -4,7 +4,7 @@ import type { RepriseError } from '../../../errors.ts';
 import { failure } from '../../../messages/failure.ts';
 import { quoted } from '../../../messages/quoted.ts';
 import { TranscriptFiles } from '../../jsonl/transcript-files.ts';
-import type { SearchQuery } from '../../port/store.ts';
+import type { SearchQuery } from '../../port/search.ts';
 import { Database } from '../database.ts';
 import { FreeSpace } from '../free-space.ts';
 import { meta } from '../identity.ts';

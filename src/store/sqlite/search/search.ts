@@ -1,4 +1,4 @@
-import type { SearchQuery, SearchResult } from '../../port/store.ts';
+import type { SearchQuery, SearchResult } from '../../port/search.ts';
 import { recentOf } from '../../rules/session-state.ts';
 import { SearchHits } from '../../search/search-hits.ts';
 import { SEARCH_BUDGET_MS, searchWords } from '../../search/search-query.ts';

@@ -1,5 +1,6 @@
+import type { Settlement } from '../../port/inbox.ts';
 import { isForNobody } from '../../port/nobody.ts';
-import type { AppendReceipt, Settlement } from '../../port/store.ts';
+import type { AppendReceipt } from '../../port/store.ts';
 import type { ReceiveRequest } from '../../rules/inbound.ts';
 import { append, isHolder, type LoggedAppend } from './append.ts';
 import type { Batch } from './batch.ts';

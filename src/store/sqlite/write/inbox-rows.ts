@@ -1,4 +1,4 @@
-import type { InboxChange, InboxItem, InboxState, PendingQuery } from '../../port/store.ts';
+import type { InboxChange, InboxItem, InboxState, PendingQuery } from '../../port/inbox.ts';
 import type { ReleaseHeldOptions } from '../../port/transfer.ts';
 import { CANCELLED_DETAIL, type InboxRow, toItem } from '../../rules/inbox-item.ts';
 import { unknownItem } from '../../rules/refusals.ts';

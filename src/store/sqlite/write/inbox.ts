@@ -9,7 +9,7 @@ import type {
   RecountOptions,
   Settlement,
   TakeOptions,
-} from '../../port/store.ts';
+} from '../../port/inbox.ts';
 import {
   groupFull,
   inboundHash,

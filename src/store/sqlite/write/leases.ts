@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../transcript/json.ts';
-import type { InboxItem, LeaseInfo, ReleaseOptions } from '../../port/store.ts';
+import type { InboxItem } from '../../port/inbox.ts';
+import type { LeaseInfo, ReleaseOptions } from '../../port/store.ts';
 import { assertOpen, type LiveLease, leaseHeld } from '../../rules/refusals.ts';
 import { type Holder, isCertainlyDead, parseHolder } from '../../shared/holder.ts';
 import type { Database } from '../database.ts';
