@@ -4,6 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { brokenLinks } from '../scripts/broken-links.ts';
+import { envName, SETTINGS } from '../src/config/settings.ts';
+import { findCommand } from '../src/engine/commands/commands.ts';
+import { Session } from '../src/engine/session.ts';
+import type { Store } from '../src/index.ts';
 import * as reprise from '../src/index.ts';
 import * as testing from '../testing/index.ts';
 import { COMMAND } from './support/processes/bundled-command.ts';
@@ -51,33 +55,88 @@ function repositoryFiles(): string[] {
 }
 
 describe('docs/seeds.md', () => {
-  const rows = read('docs/seeds.md')
-    .split('\n')
-    .filter((line) => line.startsWith('| ') && !line.startsWith('| in the document'))
-    .map((line) => line.split(' | '));
+  const lines = read('docs/seeds.md').split('\n');
+  const rows = lines.filter((line) => line.startsWith('| ') && !line.startsWith('| in the document'));
+  const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  const words = new Set(sources.flatMap((file) => read(join('src', file)).match(/\w+/g) ?? []));
+  const codeIn = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 
-  test('claims only names that exist', () => {
-    expect(rows.length).toBeGreaterThan(30);
-    for (const [there = '', here = ''] of rows) {
-      for (const [, name = ''] of here.matchAll(/`([^`]+)`/g)) {
-        const exists = name.startsWith('reprise ')
-          ? commandExists(name)
-          : name.includes('/')
-            ? existsSync(name)
-            : EXPORTED.has(name.split('.')[0] ?? '');
-        expect(exists, `${there}: ${name}`).toBe(true);
-      }
-    }
+  /** `agents.<id>.sandbox: session` is the setting `agents.*.sandbox`. */
+  function settingExists(name: string): boolean {
+    const asked = name.replaceAll(/<\w+>/g, '*').split('.');
+    return SETTINGS.some(({ path }) => {
+      const known = path.split('.');
+      return asked.every((part, i) => i >= known.length || known[i] === '*' || known[i] === part);
+    });
+  }
+
+  /** Prose names more than symbols, so only what can be recognized as a name of this project is checked. */
+  function existsInProse(name: string, store: Store): boolean {
+    const [, root = '', rest = ''] = /^(\w+)\.([\w.<>]+)(?:[:(].*)?$/.exec(name) ?? [];
+    if (/^(?:bench|bin|docs|examples|scripts|src|test|testing|web)\//.test(name)) return existsSync(name);
+    if (name.startsWith('reprise ')) return commandExists(name);
+    if (/^\/[a-z]+$/.test(name)) return findCommand(name.slice(1)) !== undefined;
+    if (/^REPRISE_\w+$/.test(name)) return SETTINGS.some(({ path }) => envName(path) === name);
+    if (/^(?:[a-z]+[A-Z]|[A-Z]+[a-z])\w*$/.test(name)) return words.has(name);
+    if (!/^(?:agents|compaction|models|reprise|session|store)$/.test(root)) return true;
+    const holders = { reprise: reprise.Reprise.prototype, session: Session.prototype, store };
+    const holder: unknown = holders[root as keyof typeof holders];
+    return settingExists(`${root}.${rest}`) || (holder !== undefined && hasMember(holder, rest.split('.')));
+  }
+
+  function hasMember(holder: unknown, [name = '', ...rest]: readonly string[]): boolean {
+    if (typeof holder !== 'object' || holder === null || !(name in holder)) return false;
+    return rest.length === 0 || hasMember((holder as Record<string, unknown>)[name], rest);
+  }
+
+  function existsHere(name: string): boolean {
+    if (name.startsWith('reprise ')) return commandExists(name);
+    return name.includes('/') ? existsSync(name) : EXPORTED.has(name);
+  }
+
+  function unknownIn(row: string, store: Store): string[] {
+    const cells = row.split(' | ');
+    const isOfDocument = cells.length === 3;
+    const [here = '', ...prose] = isOfDocument ? cells.slice(1) : ['', ...cells.slice(1)];
+    return [
+      ...codeIn(here).filter((name) => !existsHere(name)),
+      ...prose.flatMap(codeIn).filter((name) => !existsInProse(name, store)),
+    ];
+  }
+
+  test('has only rows whose symbols, files, tests, commands and settings exist', async () => {
+    await using store = await reprise.openStore({ kind: 'memory' });
+    expect(rows.length).toBeGreaterThan(100);
+    for (const row of rows) expect(unknownIn(row, store), row).toEqual([]);
+    const text = lines.filter((line) => !line.startsWith('|'));
+    for (const name of text.flatMap(codeIn)) expect(existsInProse(name, store), name).toBe(true);
+  });
+
+  test.each([
+    ['a symbol', '| x | `noSuchFunction` | y |', ['noSuchFunction']],
+    ['a file', '| x | `src/engine/no-such-file.ts` | y |', ['src/engine/no-such-file.ts']],
+    ['a test', '| x | `openStore` | see `test/engine/no-such.test.ts` |', ['test/engine/no-such.test.ts']],
+    ['an example', '| x | | see `examples/no-such.ts` |', ['examples/no-such.ts']],
+    ['a command', '| x | `reprise nonsense` | `reprise neither` |', ['reprise nonsense', 'reprise neither']],
+    ['a command of the chat', '| x | | `/nonsense` |', ['/nonsense']],
+    [
+      'a method',
+      '| x | | `store.inbox.eat(id)`, `session.sing()` |',
+      ['store.inbox.eat(id)', 'session.sing()'],
+    ],
+    ['a setting', '| x | | `agents.<id>.sandbag: session` |', ['agents.<id>.sandbag: session']],
+    ['an environment variable', '| x | | `REPRISE_NONSENSE` |', ['REPRISE_NONSENSE']],
+    ['a function in the prose', '| x | | `noSuchFunction` |', ['noSuchFunction']],
+    ['a setting of a profile', '| x | | | 40, or `session.nonsense` | | | |', ['session.nonsense']],
+  ])('fails for a row with %s that does not exist', async (_, row, unknown) => {
+    await using store = await reprise.openStore({ kind: 'memory' });
+    expect(unknownIn(row, store)).toEqual(unknown);
   });
 
   test('promises nothing for later', () => {
     expect(read('docs/seeds.md')).not.toMatch(/not built|not yet|when they are built/);
-  });
-
-  test('would notice a name that does not', () => {
-    expect(EXPORTED.has('parseSessionKey')).toBe(true);
-    expect(EXPORTED.has('noSuchFunction')).toBe(false);
-    expect(commandExists('reprise nonsense')).toBe(false);
   });
 });
 
