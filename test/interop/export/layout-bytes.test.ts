@@ -70,6 +70,16 @@ function filesOf(folder: string): Record<string, string> {
   return Object.fromEntries(paths.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));
 }
 
+/**
+ * A v3 transcript with `<n>` for the id of its n-th entry, because ids depend on places in the store. Without Reprise's
+ * own entries, which other programs skip.
+ */
+function numbered(transcript = ''): string {
+  const lines = transcript.split('\n').filter((line) => !line.includes('"customType":"reprise.'));
+  const ids = lines.slice(1, -1).map((line) => (JSON.parse(line) as Entry).id);
+  return ids.reduce((left, id, i) => left.replaceAll(`"${id}"`, `"<${i + 1}>"`), lines.join('\n'));
+}
+
 const SESSION = { id: 'abc123abc123', key: 'agent:main:main' };
 const BEN = { id: 'be0000000000', key: 'agent:main:telegram:direct:ben' };
 
@@ -196,6 +206,7 @@ test('ZeroClaw: four tables, no tool rows, the summary behind its boundary and b
 test('OpenClaw: an index of SessionEntry by key, version 3 transcripts, a topic under its own name', async () => {
   const topic = { id: 'cafe', key: 'agent:main:telegram:group:-1001:topic:42' };
   const store = await talk([SESSION, { ...topic, entries: HELLO.slice(0, 1) }]);
+  await compacted(store, SESSION.id);
   await store.patch(SESSION.id, { label: 'Greeting', thinkingLevel: 'high', queueMode: 'collect' });
   const tokens = async (id: string): Promise<number> => (await store.get(id)).tokenEstimate;
   const files = filesOf(await written(store, 'clawdbot'));
@@ -213,7 +224,7 @@ test('OpenClaw: an index of SessionEntry by key, version 3 transcripts, a topic 
         queueMode: 'collect',
         contextTokens: await tokens(SESSION.id),
         sessionId: SESSION.id,
-        updatedAt: Date.parse(at(4)),
+        updatedAt: Date.parse(at(6)),
         sessionFile: 'abc123abc123.jsonl',
       },
       [topic.key]: {
@@ -224,13 +235,47 @@ test('OpenClaw: an index of SessionEntry by key, version 3 transcripts, a topic 
       },
     }),
   );
-  const [header, ...lines] = (files[`${folder}/cafe-topic-42.jsonl`] ?? '').split('\n');
-  expect(header).toBe(
-    `{"type":"session","version":3,"id":"cafe","timestamp":"${at(0)}","cwd":"","agentId":"main","key":"${topic.key}"}`,
-  );
-  expect(lines[0]).toMatch(
-    new RegExp(
-      `^{"type":"message","id":"[0-9a-f]{8}","parentId":null,"timestamp":"${at(1)}","message":{"role":"user","content":"hello"}}$`,
+  const header = (id: string, key: string): string =>
+    `{"type":"session","version":3,"id":"${id}","timestamp":"${at(0)}","cwd":"","agentId":"main","key":"${key}"}`;
+  const line = (type: string, second: number, rest: string, id: number): string =>
+    `{"type":"${type}","id":"<${id}>","parentId":${id === 1 ? null : `"<${id - 1}>"`},"timestamp":"${at(second)}",${rest}}`;
+  const hello = line('message', 1, '"message":{"role":"user","content":"hello"}', 1);
+  expect(numbered(files[`${folder}/cafe-topic-42.jsonl`])).toBe(text(header('cafe', topic.key), hello));
+  expect(numbered(files[`${folder}/abc123abc123.jsonl`])).toBe(
+    text(
+      header('abc123abc123', 'agent:main:main'),
+      hello,
+      line(
+        'message',
+        2,
+        '"message":{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"tu_001","name":"read_file","arguments":{"path":"config.json"}}],"stopReason":"toolUse"}',
+        2,
+      ),
+      line(
+        'message',
+        3,
+        '"message":{"role":"toolResult","toolCallId":"tu_001","toolName":"read_file","content":[{"type":"text","text":"{\\"key\\": \\"value\\"}"}],"isError":false}',
+        3,
+      ),
+      line(
+        'message',
+        4,
+        '"message":{"role":"assistant","content":[{"type":"text","text":"Hi there!"}],"stopReason":"stop"}',
+        4,
+      ),
+      line('message', 5, '"message":{"role":"user","content":"And now?"}', 5),
+      line(
+        'message',
+        6,
+        '"message":{"role":"assistant","content":[{"type":"text","text":"Nothing."}],"stopReason":"stop"}',
+        6,
+      ),
+      line(
+        'compaction',
+        7,
+        '"summary":"A file was read.","firstKeptEntryId":"<5>","tokensBefore":80000,"tokensAfter":5000',
+        7,
+      ),
     ),
   );
 });

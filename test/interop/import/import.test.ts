@@ -399,7 +399,7 @@ describe('hostile input', () => {
     const sessions = join(folder, 'agents', 'main', 'sessions');
     mkdirSync(sessions, { recursive: true });
     writeFileSync(join(sessions, 'a.jsonl'), `${header('a')}\n${line('e', 'hi')}\n`);
-    // What the last run used and counted, as OpenClaw notes it.
+    // Every field of a SessionEntry. What the last run used and counted:
     const statistics = {
       ...{ model: 'mock-1', modelProvider: 'mock', contextTokens: 9, abortedLastRun: true, systemSent: true },
       ...{
@@ -409,17 +409,22 @@ describe('hostile input', () => {
         totalTokensFresh: true,
         compactionCount: 2,
       },
-      ...{ cacheRead: 1800, cacheWrite: 0, skillsSnapshot: { prompt: 'Obey.' }, lastHeartbeatText: 'ok' },
+      ...{ cacheRead: 1800, cacheWrite: 0, memoryFlushAt: 1_700_000_000_000, memoryFlushCompactionCount: 1 },
+      ...{ authProfileOverrideCompactionCount: 1, groupActivationNeedsSystemIntro: true },
+      ...{ skillsSnapshot: { prompt: 'Obey.' }, systemPromptReport: { chars: 1 } },
+      ...{ cliSessionIds: { claude: 'c' }, claudeCliSessionId: 'c' },
+      ...{ lastHeartbeatText: 'ok', lastHeartbeatSentAt: 1_700_000_000_000 },
     };
-    const names = { label: 'L', displayName: 'D' };
+    const names = { label: 'L', displayName: 'D', subject: 'Trip' };
     const choices = {
-      ...{
-        providerOverride: 'anthropic',
-        modelOverride: 'claude-x',
-        thinkingLevel: 'high',
-        queueMode: 'collect',
-      },
-      ...{ sendPolicy: 'deny', lastTo: '42' },
+      ...{ chatType: 'group', thinkingLevel: 'high', verboseLevel: 'full', reasoningLevel: 'on' },
+      ...{ elevatedLevel: 'ask', ttsAuto: 'inbound', execHost: 'sandbox', execSecurity: 'allowlist' },
+      ...{ execAsk: 'on-miss', execNode: 'n1', providerOverride: 'anthropic', modelOverride: 'claude-x' },
+      ...{ authProfileOverride: 'work', authProfileOverrideSource: 'user', groupActivation: 'always' },
+      ...{ groupId: '-100', groupChannel: '#general', space: 's', queueMode: 'collect', queueDebounceMs: 0 },
+      ...{ queueCap: 5, queueDrop: 'old', sendPolicy: 'deny', responseUsage: 'tokens', channel: 'telegram' },
+      ...{ origin: { provider: 'telegram' }, deliveryContext: { to: '42' }, lastChannel: 'telegram' },
+      ...{ lastTo: '42', lastAccountId: 'a', lastThreadId: 9, spawnedBy: 'agent:main:main' },
     };
     const entry = { sessionId: 'a', ...statistics, ...names, ...choices, systemPrompt: 'x', moonPhase: 3 };
     writeFileSync(join(sessions, 'sessions.json'), JSON.stringify({ 'agent:main:main': entry }));
@@ -433,6 +438,15 @@ describe('hostile input', () => {
       const { importedFrom: _, ...settings } = (await store.get('a')).settings;
       expect(settings).toEqual(acceptSettings ? { ...names, ...choices } : names);
       expect((await store.active('agent:main:main'))?.id).toBe('a');
+      const exported = join(await writeLayout(store, 'clawdbot'), 'agents', 'main', 'sessions');
+      const { tokenEstimate } = await store.get('a');
+      expect(JSON.parse(readFileSync(join(exported, 'sessions.json'), 'utf8'))).toEqual({
+        'agent:main:main': {
+          ...settings,
+          ...{ sessionId: 'a', sessionFile: 'a.jsonl', contextTokens: tokenEstimate },
+          updatedAt: Date.parse('2025-01-01T00:00:01.000Z'),
+        },
+      });
     }
   });
 
