@@ -52,6 +52,20 @@ describe('an index is found from every folder that a user may name', () => {
     expect((await store.get('oc-topic')).settings['subject']).toBe('Menu');
   });
 
+  test('OpenClaw, a home with the other files of the tool: only its sessions are imported', async () => {
+    const home = openClawHome(join(freshFolder(), '.openclaw'));
+    writeIndex(join(home, 'openclaw.json'), { agents: { defaults: {} } });
+    writeIndex(join(home, 'agents/main/agent/models.json'), { providers: {} });
+    writeIndex(join(home, 'agents/main/sessions/oc-main.jsonl.lock'), { pid: 1, createdAt: DAYS[0] });
+    writeIndex(join(home, 'workspace/memory/2026-03-01.md'), {});
+    writeLines(join(home, 'logs/commands.jsonl'), { type: 'user', content: '/new', ts: 1 });
+    const store = await freshStore();
+    const { problems, sessions } = await importFrom(store, home);
+    expect(problems).toEqual([]);
+    expect(sessions.map(({ action }) => action)).toEqual(Array(5).fill('new'));
+    expect(await imported(store)).toEqual([...OPENCLAW_MAIN, 'oc-work agent:work:main Invoices'].sort());
+  });
+
   test('OpenClaw, settings of the index are applied only with --accept-settings', async () => {
     const folder = join(openClawHome(freshFolder()), 'agents', 'main', 'sessions');
     const [without, accepting] = [await freshStore(), await freshStore()];
