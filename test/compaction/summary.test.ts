@@ -136,6 +136,79 @@ describe('a summary', () => {
     expect(result.text).toContain('part-1');
   });
 
+  /** Names a part by its first question; a merge by the parts in it. */
+  const naming =
+    (prompts: string[]): Summarise =>
+    async ({ prompt }) => {
+      prompts.push(prompt);
+      const isMerge = prompt.includes('[Part 1 of ');
+      return isMerge
+        ? `merged ${prompt.match(/gist-\d+/g)?.join(' ')}`
+        : `gist-${/Question (\d+)/.exec(prompt)?.[1]}`;
+    };
+
+  /** The prompt takes 600 tokens. */
+  const justTooSmall = (entries: readonly Entry[]): number =>
+    600 +
+    textTokens(
+      speakEntries(entries)
+        .map(({ text }) => text)
+        .join(''),
+    ) -
+    50;
+
+  test.each([
+    ['two parts by default', {}, 2],
+    ['the given number of parts', { parts: 4 }, 4],
+  ])(
+    'summarizeInStages summarizes %s, then merges the summaries with the previous one',
+    async (_, over, parts) => {
+      const entries = history(8);
+      const prompts: string[] = [];
+      const given = { previousSummary: 'we began with X-17', focus: 'the tests', ...over };
+      const text = await summarizeInStages(
+        options(entries, naming(prompts), { maxInputTokens: justTooSmall(entries), ...given }),
+      );
+      const [merge = '', ...others] = prompts.toReversed();
+      expect(others).toHaveLength(parts);
+      const gists = Array.from({ length: parts }, (_, i) => `gist-${(i * 8) / parts}`);
+      expect(text).toBe(`merged ${gists.join(' ')}`);
+      expect(merge).toContain('we began with X-17');
+      for (const part of others) expect(part).not.toContain('X-17');
+      for (const prompt of prompts) expect(prompt).toContain('the tests');
+    },
+  );
+
+  test('summarizeInStages ignores `parts` below `minMessagesForSplit` messages, and throws the error of the model', async () => {
+    const entries = history(4);
+    const partsOf = async (minMessagesForSplit: number): Promise<number> => {
+      const prompts: string[] = [];
+      const given = { maxInputTokens: justTooSmall(entries), parts: 4, minMessagesForSplit };
+      await summarizeInStages(options(entries, naming(prompts), given));
+      return prompts.length - 1;
+    };
+    expect([await partsOf(9), await partsOf(8)]).toEqual([2, 4]);
+    let calls = 0;
+    const failing: Summarise = async () => (++calls === 2 ? Promise.reject(new Error('overloaded')) : 'gist');
+    await expect(summarizeInStages(options(history(60), failing))).rejects.toThrow('overloaded');
+    expect(calls).toBe(2);
+  });
+
+  test('mentions a message that is too large for a request, and quotes the others', async () => {
+    const list = new EntryList();
+    list.user('What does the log say?');
+    list.assistant([`It begins with boot. ${'and so on '.repeat(4000)}`]);
+    list.user('And the config?');
+    list.assistant(['Port 8443.']);
+    const prompts: string[] = [];
+    const { method } = await summarizeWithFallback(options(list.entries, naming(prompts)));
+    expect(method).toBe('model');
+    expect(prompts[0]).toMatch(/\[a message of about 10\d{3} tokens, .* it starts: It begins with boot\./);
+    expect(prompts[0]).not.toContain('and so on '.repeat(20));
+    for (const quoted of ['What does the log say?', 'And the config?', 'Port 8443.'])
+      expect(prompts[0]).toContain(quoted);
+  });
+
   test('that is aborted is no digest', async () => {
     const controller = new AbortController();
     const summarise: Summarise = async () => {

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../../src/engine/tools/tool.ts';
@@ -64,7 +64,10 @@ describe('claw0: its sessions and its guard', () => {
       await using at = await home.open(scripted([...talk, 'the gist']), { profile });
       for (let i = 0; i < 10; i++) await at.session.send(`question ${i}`).result;
       expect(await at.session.compact()).toMatchObject({ coveredEntries: 10, reason: 'asked for' });
-      expect(at.model.requests.at(-1)?.maxOutputTokens).toBe(2048);
+      expect(at.model.requests.at(-1)).toMatchObject({
+        maxOutputTokens: 2048,
+        system: expect.stringMatching(/^You are a conversation summarizer\. Be concise and factual\. /),
+      });
       const [compaction] = await compactionsOf(at.session);
       const stored = await messagesOf(at.session);
       expect(compaction?.['firstKeptEntryId']).toBe(stored[10]?.id);
@@ -169,6 +172,36 @@ describe('claw0 classic: conversations that survive restarts', () => {
       'assistant: hello',
       'user: again?',
     ]);
+  });
+
+  test('its transcript only grows, so that `tail -f` shows each message, and each line is one object', async () => {
+    await using home = await tempHome('jsonl');
+    const script = scripted([{ calls: [{ name: 'read_file' }] }, 'read', 'hello', 'the gist', 'bye']);
+    await using at = await home.open(script, { profile, key, tools: [readFileTool] });
+    const file = join(home.path, 'agents/main/sessions', `${at.session.id}.jsonl`);
+    const inodes = new Set<number>();
+    let before = '';
+    const grows = async (): Promise<void> => {
+      await expect.poll(async () => (await at.reprise.store.stats()).behind).toBe(0);
+      const now = await readFile(file, 'utf8');
+      expect(now.startsWith(before)).toBe(true);
+      expect(now.length).toBeGreaterThan(before.length);
+      for (const line of now.trimEnd().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object');
+      inodes.add((await stat(file)).ino);
+      before = now;
+    };
+    for (const text of [`read it ${'and so on '.repeat(300)}`, 'hi']) {
+      await at.session.send(text).result;
+      await grows();
+    }
+    expect(before).toContain('file contents');
+    expect(await at.session.compact()).not.toBeNull();
+    await grows();
+    await at.session.undo();
+    await grows();
+    await at.session.send('bye').result;
+    await grows();
+    expect(inodes.size).toBe(1);
   });
 
   test('another peer has a history of its own', async () => {
