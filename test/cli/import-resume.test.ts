@@ -45,6 +45,17 @@ test.each([
   },
 );
 
+test('/switch finds a session by the key that claw0 classic gave it, also when another key begins with it', {
+  timeout: 180_000,
+}, async () => {
+  run(['import', classicHome(join(folder, 'source')), '--yes']);
+  // Of three chats in the terminal the newest has the key of the owner, and this is the oldest.
+  const chat = run([], '/switch main:cli:user\nnumbat\n/switch main:cli:user_10\naxolotl');
+  expect(chat.status).toBe(0);
+  expect(await sessionsWith('numbat')).toEqual(['00aa22bb44cc']);
+  expect(await sessionsWith('axolotl')).toEqual(['10aa22bb44cc']);
+});
+
 test('prune names sessions that were just imported and leaves them alone', { timeout: 180_000 }, async () => {
   run(['import', openClawHome(join(folder, 'source')), '--yes']);
   const { stdout, stderr, status } = run(['prune', '--ttl', '1d', '--yes']);
