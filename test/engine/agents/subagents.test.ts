@@ -117,6 +117,32 @@ test('an engine that runs its own sessions only runs their children too, and has
   expect(await at.store.inbox.pending()).toEqual([]);
 });
 
+test('a child receives its task and a system prompt of its own, and no history of its parent', async () => {
+  await using at = await openFamily(obedient(), {
+    agents: { defaults: { subagents: {} }, main: { systemPrompt: 'Speak like a pirate.' } },
+  });
+  await ask(at.reprise, 'the word is xyzzy');
+  const request = { task: 'count the files', label: 'counter', thinking: 'high' } as const;
+  const { status, childSessionKey = '', modelApplied } = await at.reprise.spawn(KEY, request);
+  expect({ status, modelApplied }).toEqual({ status: 'accepted', modelApplied: undefined });
+  expect(childSessionKey).toMatch(/^agent:main:subagent:[0-9a-f-]{36}$/);
+  await at.reprise.idle();
+  const asked = at.model.requests.filter(({ system }) => system?.includes('You are a subagent') === true);
+  expect(asked).toMatchObject([
+    {
+      thinkingLevel: 'high',
+      system: expect.stringMatching(/^Speak like a pirate\.\n\nYou are a subagent: /),
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'count the files' }] }],
+    },
+  ]);
+  const child = await at.store.active(childSessionKey);
+  expect(child).toMatchObject({
+    label: 'counter',
+    parentId: await idOf(at.store),
+    settings: { spawnedBy: KEY },
+  });
+});
+
 describe('a result', () => {
   test('goes back to where the parent was asked, and the child speaks nowhere', async () => {
     await using at = await openFamily(obedient());

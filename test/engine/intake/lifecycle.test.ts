@@ -17,14 +17,16 @@ describe('S8 a reset', () => {
     await at.reprise.idle();
     const session = await at.reprise.session({ id: old.sessionId });
     await session.patch({ modelOverride: 'scripted', queueMode: 'queue' });
-    await at.reprise.store.patch(old.sessionId, { compactionCount: 3 });
+    const flushed = { memoryFlushAt: 1_700_000_000_000, memoryFlushCompactionCount: 2 };
+    await at.reprise.store.patch(old.sessionId, { compactionCount: 3, ...flushed });
     const next = await at.reprise.receive(telegram('/new hello'));
     await at.reprise.idle();
     expect(next.sessionId).not.toBe(old.sessionId);
     const record = await at.reprise.store.get(next.sessionId);
     expect(record).toMatchObject({ parentId: old.sessionId, active: true });
     expect(record.settings).toMatchObject({ modelOverride: 'scripted', queueMode: 'queue' });
-    expect(record.settings['compactionCount']).toBeUndefined();
+    for (const counted of ['compactionCount', ...Object.keys(flushed)])
+      expect(record.settings[counted], counted).toBeUndefined();
     // Not a byte of the old history.
     expect(model.requests[1]?.messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'hello' }] },

@@ -30,7 +30,11 @@ test('before a compaction, once per cycle, notes go to MEMORY.md and nothing of 
     expect(memory.match(/prefers plum/g)).toHaveLength(3);
     expect(memory).toContain('## 2026-01-02, question 0');
     const { settings } = await at.session.record();
-    expect(settings).toMatchObject({ compactionCount: 3, memoryFlushCompactionCount: 2 });
+    expect(settings).toMatchObject({
+      compactionCount: 3,
+      memoryFlushCompactionCount: 2,
+      memoryFlushAt: Date.parse('2026-01-02T03:04:05Z'),
+    });
     for (const { system, messages } of at.model.requests)
       if (system === undefined) expect(JSON.stringify(messages)).not.toContain('prefers plum');
   } finally {
