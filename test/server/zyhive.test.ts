@@ -126,6 +126,16 @@ describe('answers in the shape of ZyHive', () => {
     ]);
   });
 
+  test('a stored model that is not available has no event there: another one answers', async () => {
+    await using server = await startServer({}, { profile: 'zyhive', model: scripted(['你好！']) });
+    const { store } = server.reprise;
+    await store.create({ id: 'old', key: 'agent:main:session:old', settings: { model: 'mock-1' } });
+    const answer = await server.ask(CHAT, { method: 'POST', body: { message: '你好', sessionId: 'old' } });
+    const events = eventsOf(answer);
+    expect(events.map(({ type }) => type)).toEqual(['text_delta', 'usage', 'done']);
+    expect(events[0]).toEqual({ type: 'text_delta', text: '你好！' });
+  });
+
   test('a history shows calls with their results beside the text that followed them', async () => {
     await using server = await withTools();
     const id = String(

@@ -129,6 +129,31 @@ describe('a chat over HTTP', () => {
     expect(((await unknown.json()) as { error: string }).error).toContain('agentId');
   });
 
+  test('`sessionKey` names the session, and its agent answers with its own settings', async () => {
+    const agents = { main: { systemPrompt: 'I am main.' }, helper: { systemPrompt: 'I am the helper.' } };
+    const model = scripted(['one', 'two', 'three']);
+    await using at = await openServer(model, { agents });
+    const child = 'agent:main:subagent:5f0c1f7e-4a49-4a1c-9f7e-0a6b9b1c2d3e';
+    const ask = async (message: string, sessionKey: string): Promise<unknown> => {
+      const [first] = await allEvents(at.chat({ message, sessionKey }));
+      return first;
+    };
+    expect(await ask('hi', child)).toMatchObject({ type: 'session', sessionKey: child });
+    expect(await ask('hello', 'agent:main:main')).toMatchObject({ sessionKey: 'agent:main:main' });
+    const sent = model.requests.map(({ system, messages }) => [system, messages.length]);
+    expect(sent).toEqual([
+      ['I am main.', 1],
+      ['I am main.', 1],
+    ]);
+    const other = await at.request('/api/agents/helper/chat', {
+      method: 'POST',
+      body: JSON.stringify({ message: 'hi', sessionKey: 'agent:helper:main' }),
+      headers: { 'content-type': 'application/json' },
+    });
+    expect((await allEvents(Promise.resolve(other)))[0]).toMatchObject({ sessionKey: 'agent:helper:main' });
+    expect(model.requests.at(-1)?.system).toBe('I am the helper.');
+  });
+
   test('T59 the same key joins or replays, and another body is refused', async () => {
     const { opened, open } = gate();
     const model = scripted([{ wait: opened, text: ['on', 'ce'] }]);
