@@ -60,10 +60,15 @@ describe('sessions.json of a home that is in use', () => {
     await expect.poll(entry, soon).toMatchObject({ sessionId: 's1', sessionFile: 's1.jsonl' });
     await store.append('s1', [say('hello')]);
     const { lastAt, createdAt } = await store.get('s1');
-    await expect.poll(entry, soon).toMatchObject({ title: 'hello', messageCount: 1 });
+    const { tokenEstimate } = await store.get('s1');
+    expect(tokenEstimate).toBeGreaterThan(0);
+    await expect.poll(entry, soon).toMatchObject({ title: 'hello', messageCount: 1, tokenEstimate });
     expect(entry()).toMatchObject({ updatedAt: Date.parse(lastAt), createdAt: Date.parse(createdAt) });
     await store.patch('s1', { label: 'a name' });
     await expect.poll(entry, soon).toMatchObject({ label: 'a name' });
+    const sizes = { tokensBefore: 80_000, tokensAfter: 5000 };
+    await store.append('s1', [{ type: 'compaction', summary: 'so far', firstKeptEntryId: 'x', ...sizes }]);
+    await expect.poll(entry, soon).toMatchObject({ tokenEstimate: 5000 });
     expect(besides(home.path)).toEqual([]);
   });
 
