@@ -111,6 +111,19 @@ describe('settings of a session', () => {
     expect([settings['label'], label]).toEqual([undefined, undefined]);
   });
 
+  test.each([
+    ['chatType', ['direct', 'group', 'channel']],
+    ['authProfileOverrideSource', ['auto', 'user']],
+    ['groupActivation', ['mention', 'always']],
+    ['queueMode', ['steer', 'followup', 'collect', 'steer-backlog', 'steer+backlog', 'queue', 'interrupt']],
+    ['queueDrop', ['old', 'new', 'summarize']],
+    ['sendPolicy', ['allow', 'deny']],
+    ['responseUsage', ['on', 'off', 'tokens', 'full']],
+    ['lastThreadId', ['9', 9]],
+  ])('%s takes each value that a SessionEntry has', (name, values) => {
+    for (const value of values) expect(parseSettingsPatch({ [name]: value })).toEqual({ [name]: value });
+  });
+
   test('T76 whose a session is and what happened in it cannot be set, nor taken away', async () => {
     await using at = await openEngine(scripted([]));
     for (const name of [...CARRIED_ONLY, ...FACTS]) {

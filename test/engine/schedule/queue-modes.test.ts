@@ -248,6 +248,25 @@ describe('a message that waits', () => {
     model.assertDone();
   });
 
+  test('at the cap with drop old the oldest are dropped, and the model reads nothing of them', async () => {
+    const open = gate();
+    const model = scripted([{ wait: open.promise, text: 'one' }, 'two']);
+    const queue = { mode: 'queue', debounceMs: 0, cap: 1, drop: 'old' } as const;
+    await using at = await openChannels(model, { session: { queue } });
+    await at.reprise.receive(telegram('first'));
+    await until(() => model.requests.length === 1);
+    const dropped = await at.reprise.receive(telegram('an old word'));
+    const kept = await at.reprise.receive(telegram('a new word'));
+    open.resolve();
+    await at.reprise.idle();
+    expect(await at.reprise.inbox(dropped.inboxId)).toMatchObject({ status: 'dropped' });
+    expect(await at.reprise.inbox(kept.inboxId)).toMatchObject({ status: 'done', reply: { text: 'two' } });
+    const request = JSON.stringify(model.requests[1]?.messages);
+    expect(request).toContain('a new word');
+    expect(request).not.toMatch(/an old word|dropped/);
+    model.assertDone();
+  });
+
   test('at the cap with drop new it is refused at the door, and accepted later', async () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, text: 'one' }, 'two', 'three']);

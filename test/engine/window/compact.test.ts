@@ -3,6 +3,7 @@ import { RepriseError } from '../../../src/errors.ts';
 import type { ScriptedModel } from '../../../src/models/scripted/scripted-model.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 import { entriesOf, type Opened, openEngine, scripted } from '../../support/engine/engine.ts';
+import { tempHome } from '../../support/engine/profile-home.ts';
 
 const cut = { kind: 'keep-messages', messages: 20 } as const;
 
@@ -78,6 +79,22 @@ describe('S4 compaction', () => {
     expect(one).toEqual(two);
     expect((await entriesOf(at.session)).filter(({ type }) => type === 'compaction')).toHaveLength(1);
     at.model.assertDone();
+  });
+
+  test('asked for by two engines at once is done by one, and the other compacts nothing twice', async () => {
+    await using home = await tempHome('jsonl');
+    const options = { compaction: { background: false, cut } } as const;
+    const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
+    await using first = await home.open(scripted([...answers, 'the gist']), options);
+    for (let i = 0; i < 15; i++) await first.session.send(`question ${i}`).result;
+    await using second = await home.open(scripted(['the gist']), options);
+    const done = await Promise.all([first.session.compact(), second.session.compact()]);
+    expect(done.filter((event) => event !== null)).toHaveLength(1);
+    expect((await entriesOf(first.session)).filter(({ type }) => type === 'compaction')).toHaveLength(1);
+    const asked = [first, second]
+      .flatMap(({ model }) => model.requests)
+      .filter(({ system }) => system !== undefined);
+    expect(asked).toHaveLength(1);
   });
 
   test('in the background: what is said meanwhile stays behind the cut', async () => {
