@@ -109,3 +109,54 @@ test('sessions of an agent that is not configured work after an import, and the 
   const again = await reprise(['import', source, '--yes', '--json']);
   expect(JSON.parse(again.stdout)).toMatchObject({ agents: [] });
 });
+
+test('each fault of a source is one line of the report, and everything else is imported', {
+  timeout,
+}, async () => {
+  const index = {
+    'agent:main:main': { sessionId: 'one', updatedAt: 1, moonPhase: 3 },
+    'no key': { sessionId: 'two', updatedAt: 2 },
+    'agent:main:gone': { sessionId: 'gone', updatedAt: 3 },
+  };
+  const source = writeAgent('main', index, { one: 'first', two: 'second' });
+  writeAgent('work', {}, { three: 'third' });
+  writeFileSync(join(source, 'agents/work/sessions/sessions.json'), '{"agent:work:main":{"sessionId":"th');
+  writeFileSync(join(source, 'agents/main/sessions/torn.jsonl'), '{"type":"ses');
+  for (const id of ['old', 'new'])
+    writeFileSync(
+      join(source, `agents/work/sessions/${id}.jsonl`),
+      [
+        { type: 'session', version: 3, id, key: 'agent:work:main', timestamp: '2026-05-01T10:00:00.000Z' },
+        {
+          ...{ type: 'message', id: 'm', parentId: null, message: { role: 'user', content: id } },
+          timestamp: `2026-05-0${id === 'old' ? 1 : 2}T10:00:01.000Z`,
+        },
+      ]
+        .map((line) => `${JSON.stringify(line)}\n`)
+        .join(''),
+    );
+  const { status, stderr } = await reprise(['import', source, '--yes']);
+  expect(status).toBe(6);
+  expect(stderr.split('\n').map((each) => each.trim().replace(source, '<source>'))).toEqual([
+    'note: two: its key "no key" cannot be used here ("no key" is not a session key); it gets a key by its id',
+    'note: one: unknown fields of its index entry are not imported: "moonPhase"',
+    'note: <source>/agents/main/sessions/torn.jsonl is not a transcript: none of its 1 line is a record of a known format',
+    'note: old: agent:work:main has the session new, which the next message of this key reaches; find this one by its id',
+    'note: sessions of the index without a transcript: gone.jsonl',
+    'note: <source>/agents/work/sessions/sessions.json: no JSON; transcripts are imported without it',
+    'note: the agent work (3 sessions) is not configured; it works with default settings',
+    'note: to change that, add to the configuration: {"agents":{"work":{}}}',
+    '5 sessions imported; 1 left as they are',
+    '',
+  ]);
+  const { data } = JSON.parse((await reprise(['ls', '--json'])).stdout) as {
+    data: { id: string; sessionKey: string }[];
+  };
+  expect(data.map(({ id, sessionKey }) => `${id} ${sessionKey}`).sort()).toEqual([
+    'new agent:work:main',
+    'old agent:work:main',
+    'one agent:main:main',
+    'three agent:work:session:three',
+    'two agent:main:session:two',
+  ]);
+});

@@ -146,9 +146,11 @@ function printPlan(
     const { action, id, key, title, messages, place, notes, settingsNotApplied } = plan;
     const name = action === 'unreadable' ? place : `${id}  ${key}  ${counted(messages, 'message')}  ${title}`;
     print(escapeForTerminal(`${action.padEnd(10)} ${name}`.trimEnd()));
-    for (const note of notes) say(escapeForTerminal(`  note: ${note}`));
+    // The plan goes to stdout, and these lines to stderr: each must name its session. The path is in the note itself.
+    const about = action === 'unreadable' ? '' : `${id}: `;
+    for (const note of notes) say(escapeForTerminal(`  note: ${about}${note}`));
     if (settingsNotApplied.length > 0)
-      say(escapeForTerminal(`  settings in the file: ${settingsNotApplied.join(', ')}; not applied`));
+      say(escapeForTerminal(`  ${about}settings in the file: ${settingsNotApplied.join(', ')}; not applied`));
   }
   for (const problem of problems) say(escapeForTerminal(`note: ${problem}`));
   for (const text of agents.flatMap(adviceLines)) say(escapeForTerminal(`note: ${text}`));
