@@ -37,7 +37,7 @@ async function settle(): Promise<{ results: string[]; isDeleted: boolean }> {
 
 test.each([
   ['in the model', 'in-model', 'deadly1', 1, 'done. Its task was: deadly1', 'answer 0 to deadly1'],
-  ['in a tool', 'in-unsafe', 'm1 | unsafe', 1, 'interrupted. Its task was', 'it was not run again'],
+  ['in a tool', 'in-unsafe', 'm1 | unsafe', 1, 'interrupted. Its task was', 'the tool was not run again'],
   ['again and again', 'in-model', 'deadly2', 3, 'failed. Its task was', 'given up after 3 attempts'],
 ])(
   'S10 a child whose process is killed %s is reported to its parent once',

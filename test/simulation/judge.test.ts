@@ -13,7 +13,7 @@ const CASES: Readonly<Record<string, { readonly says: RegExp; readonly seeds: re
   'a message that was answered runs again': { says: /ended 2 times/, seeds: [1] },
   'a message is acknowledged and not kept': { says: /was accepted and is gone/, seeds: [1] },
   'the end of a message is forgotten': { says: /have no end|does not come to rest/, seeds: [1] },
-  'people of one agent share a session': { says: /share key/, seeds: [1] },
+  'people of one agent share a session': { says: /share key/, seeds: [1, 2, 3] },
   'the history of another is read': { says: /was told m\d+@k\d+ of/, seeds: [1] },
   'what was said last comes first': { says: /which was accepted first/, seeds: [1] },
   'nobody looks at epochs': { says: /twice|times|was open|is done/, seeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] },

@@ -101,7 +101,7 @@ test('lists, shows and searches what a server has, by the same refs', { timeout 
   expect(run(['show', 'nobody'])).toMatchObject({ status: 4 });
   expect(run(['search', 'fox', '--seconds', '9'])).toMatchObject({
     status: 2,
-    stderr: expect.stringMatching(/--seconds works on a home[^\n]*\n[^\n]*--session/),
+    stderr: expect.stringMatching(/--seconds needs a home[^\n]*\n[^\n]*without --url/),
   });
 });
 
@@ -222,7 +222,7 @@ test('/export writes what is left of a session whose image is lost, and says wha
     };
     const input = '/export rest.jsonl\n/help\n/help export\n';
     const { stdout, stderr } = reprise(['chat', '-s', 'pictured'], { env, input, cwd: own });
-    expect(stderr).toMatch(/note: 1 large part of pictured is gone[^\n]*\nWritten to rest\.jsonl as v3\./);
+    expect(stderr).toMatch(/note: 1 large part of pictured is missing or damaged[^\n]*\nWritten to rest\.jsonl as v3\./);
     expect(readFileSync(join(own, 'rest.jsonl'), 'utf8')).toContain('look at this');
     expect(stdout).toMatch(
       / {2}\/export \[file\] \[--redact\] +write the transcript[^\n]*\n[\s\S]* {2}\/quit +leave/,
@@ -233,13 +233,13 @@ test('/export writes what is left of a session whose image is lost, and says wha
 });
 
 test.each(['--model', '--profile', '--store'])(
-  '%s says how a home is used, and is refused with a server',
+  '%s is for a home and is refused with a server',
   (flag) => {
     expect(run([flag, 'nonsense', '-p', 'hi'], '')).toMatchObject({
       status: 2,
       stdout: '',
       stderr: expect.stringMatching(
-        new RegExp(`${flag} does nothing there[^\\n]*\\n[^\\n]*Leave out ${flag}, or --url`),
+        new RegExp(`${flag} has no effect with --url[^\\n]*\\n[^\\n]*Leave out ${flag}, or --url`),
       ),
     });
   },
@@ -273,7 +273,7 @@ test.skipIf(!hasTerminals())(
     terminal.type('/help\r');
     await terminal.until(/\/retry .*ask the model again/);
     terminal.type('/context\r');
-    await terminal.until(/nothing was said here yet/);
+    await terminal.until(/this chat has no messages yet/);
     terminal.type('\u001b[200~first\nsecond\u001b[201~\r');
     await terminal.until(/You said: "first\s+second"/);
     terminal.type('/model offline:slow\r');

@@ -152,7 +152,7 @@ describe('a database that is opened only to be read', () => {
     await query(database.url, 'UPDATE reprise.schema_version SET version = version - 1');
     const before = await contentsOf(database.url);
     await expect(openToRead(database.url)).rejects.toMatchObject({
-      code: 'STORE_BUSY',
+      code: 'STORE_READ_ONLY',
       details: { next: expect.stringContaining('reprise verify') },
     });
     expect(await contentsOf(database.url)).toEqual(before);

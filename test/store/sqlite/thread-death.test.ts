@@ -220,7 +220,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     expect(failure).toMatchObject({
       code: 'STORE_FAILED',
       outcome: 'none',
-      message: 'the storage thread died 5 times within 10 s of work',
+      message: 'the storage thread stopped unexpectedly 5 times within 10 s of work',
       details: { next: expect.any(String) },
     });
     expect(lease.signal.aborted).toBe(true);
@@ -243,7 +243,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     onTestFinished(() => void process.off('worker', dieAtOnce));
     await crash(opened.thread('writer'));
     const isGivenUp = async (): Promise<boolean> =>
-      /died 5 times/.test((await failureOf(store.append(id, [user('too late')]))).message);
+      /stopped unexpectedly 5 times/.test((await failureOf(store.append(id, [user('too late')]))).message);
     await until('it to be given up', isGivenUp);
     expect(await store.get(id)).toMatchObject({ id, lastSeq: 1 });
   });
