@@ -303,8 +303,10 @@ export class Receiver {
     { sessionId, created }: InboxReceipt,
   ): Promise<void> {
     if (record === undefined || created !== undefined || message.system === true) return;
-    const place = placeSettings(message);
-    const changed = Object.entries(place).filter(([name, value]) => !isSame(record.settings[name], value));
+    const place: JsonObject = { ...NO_PLACE, ...placeSettings(message) };
+    const changed = Object.entries(place).filter(
+      ([name, value]) => !isSame(record.settings[name] ?? null, value),
+    );
     // Whoever speaks there wants it back among the others.
     if (record.settings['archived'] === true) changed.push(['archived', null]);
     if (changed.length === 0) return;
@@ -345,6 +347,9 @@ function speaksUnasked(record: Route['record']): boolean {
 function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
+
+/** A message without an account or thread was not sent from those of the message before it. */
+const NO_PLACE: JsonObject = { lastTo: null, lastAccountId: null, lastThreadId: null };
 
 function placeSettings(message: InboundMessage): JsonObject {
   const { channel, account, peer, peerKind = 'direct', thread } = message;

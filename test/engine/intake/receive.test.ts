@@ -82,6 +82,28 @@ describe('a message of a channel', () => {
       expect((await at.reprise.receive(telegram(name, more))).sessionId).toBe(sessions[i]);
   });
 
+  test('leaves in its session where the conversation takes place, and replaces it when that changes', async () => {
+    await using at = await openChannels(scripted([]), { run: false });
+    const place = {
+      account: 'work',
+      peer: '-100',
+      peerKind: 'group',
+      sessionKey: 'agent:main:family',
+    } as const;
+    const { sessionId } = await at.reprise.receive(telegram('hi', { ...place, thread: '42' }));
+    const settings = async (): Promise<object> => (await at.reprise.store.get(sessionId)).settings;
+    const first = { chatType: 'group', channel: 'telegram', lastChannel: 'telegram', lastTo: '-100' };
+    expect(await settings()).toEqual({ ...first, lastAccountId: 'work', lastThreadId: '42' });
+    const moved = { ...place, channel: 'discord', peer: 'general', peerKind: 'channel' } as const;
+    const { account: _, ...there } = moved;
+    await at.reprise.receive(telegram('over here', there));
+    const now = { chatType: 'channel', channel: 'discord', lastChannel: 'discord', lastTo: 'general' };
+    // Neither the account nor the thread is one of that channel.
+    expect(await settings()).toEqual(now);
+    await at.reprise.receive(telegram('a door opened', { ...place, system: true }));
+    expect(await settings()).toEqual(now);
+  });
+
   test('of one person on two accounts or channels shares a session only where they are linked', async () => {
     const session = {
       dmScope: 'per-account-channel-peer',
