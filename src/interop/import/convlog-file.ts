@@ -31,7 +31,10 @@ export async function readConvlogFile(path: string, agentId: string): ReturnType
   });
   for await (const chunk of readBytes(path)) splitter.push(chunk);
   splitter.end();
-  return { lines, problems: bad === 0 ? [] : [`${bad} lines are no messages`] };
+  return {
+    lines,
+    problems: bad === 0 ? [] : [bad === 1 ? '1 line is no message' : `${bad} lines are no messages`],
+  };
 }
 
 function lineOf(

@@ -76,8 +76,8 @@ function readEntry(name: string, meta: JsonObject, isNested: boolean): IndexEntr
     const described = { ...about, key: name, active: true, notes: unknownFields(meta, CLASSIC_FIELDS) };
     return { form: 'claw0 (classic)', name, files: [transcript_file], described };
   }
-  if (sessionId !== undefined || sessionFile !== undefined) {
-    const id = textIn(sessionId);
+  const id = textIn(sessionId);
+  if (id !== undefined || textIn(sessionFile) !== undefined) {
     const { settings, unknown } = settingsOfIndex(meta);
     const notes = unknownNotes(unknown);
     const described = { id, ...parseIndexKey(name, id ?? ''), settings, notes, indexedAt: timeIn(updatedAt) };

@@ -199,6 +199,7 @@ describe('an index with faults keeps no session back, and the report names each 
       'agent:main:telegram:group:-1001': { sessionId: 'oc-group', sessionFile: 5 },
       version: 7,
       futurePart: { anything: true },
+      'agent:main:broken': { sessionId: 7, sessionFile: null },
     });
     const store = await freshStore();
     const { problems, sessions } = await importFrom(store, folder);
@@ -206,7 +207,7 @@ describe('an index with faults keeps no session back, and the report names each 
       'the index names oc-main.jsonl for two sessions; its entry "agent:main:alias" is ignored',
       'sessions of the index without a transcript: gone.jsonl',
       'the index names "/etc/passwd", which is no transcript',
-      'entries of the index that describe no session: "version", "futurePart"',
+      'entries of the index that describe no session: "version", "futurePart", "agent:main:broken"',
     ])
       expect(problems).toContain(fault);
     expect(sessions.every(({ action }) => action === 'new')).toBe(true);
