@@ -271,12 +271,12 @@ export type {
   SearchResult,
   SearchRole,
 } from './store/port/search.ts';
+export type { DiskSpace, SearchIndexStats, TranscriptProblem } from './store/port/stats.ts';
 export type {
   ActivateOptions,
   AppendOptions,
   AppendReceipt,
   ChangeOptions,
-  DiskSpace,
   EntryPage,
   Lease,
   LeaseInfo,
@@ -290,7 +290,6 @@ export type {
   ReadRange,
   RebuildProgress,
   ReleaseOptions,
-  SearchIndexStats,
   SeenSession,
   SessionInit,
   SessionPage,
@@ -302,7 +301,6 @@ export type {
   StoreStats,
   StoreSupports,
   TailOptions,
-  TranscriptProblem,
   WatchOptions,
 } from './store/port/store.ts';
 export type {

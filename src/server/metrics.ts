@@ -91,7 +91,7 @@ export class Metrics implements Disposable {
     }
     this.set('reprise_sessions_in_hand', 'Sessions this process keeps in memory.', reprise.sessionsInHand());
     const open = await reprise.store.inbox.pending();
-    for (const state of ['accepted', 'running'])
+    for (const state of ['accepted', 'running', 'waiting'])
       this.set(
         'reprise_inbox',
         'Messages that are not answered yet.',

@@ -9,6 +9,7 @@ import { brokenLogs } from '../support/broken-stores/broken-logs.ts';
 import { brokenNoteStores } from '../support/broken-stores/broken-notes.ts';
 import { brokenReads } from '../support/broken-stores/broken-reads.ts';
 import { brokenSearches } from '../support/broken-stores/broken-searches.ts';
+import { brokenSources } from '../support/broken-stores/broken-sources.ts';
 import { brokenTransfers } from '../support/broken-stores/broken-transfers.ts';
 import { brokenWrites } from '../support/broken-stores/broken-writes.ts';
 import { openPlain } from '../support/plain-store/plain-store.ts';
@@ -28,6 +29,7 @@ describe('a store that breaks a promise is caught', () => {
     ...brokenSearches,
     ...brokenLists,
     ...brokenNoteStores,
+    ...brokenSources,
   ];
   let caught = 0;
 

@@ -27,6 +27,7 @@ import { readCases } from './read.ts';
 import { refusalCases } from './refusals.ts';
 import { seenCases } from './seen.ts';
 import { settingsCases } from './settings.ts';
+import { sourceCases } from './sources.ts';
 import type { StoreCase } from './store-case.ts';
 import { tailCases } from './tail.ts';
 import { watchCases } from './watch.ts';
@@ -71,5 +72,6 @@ export const storeCases: readonly StoreCase[] = [
   ...convlogListCases,
   ...tokenCases,
   ...noteCases,
+  ...sourceCases,
   ...transferCases,
 ];

@@ -17,6 +17,8 @@ export type StoreArea =
   | 'blobs'
   | 'convlog'
   | 'notes'
+  | 'owner'
+  | 'sources'
   | 'transfer'
   | 'input';
 

@@ -9,10 +9,10 @@ import type { SearchProgress } from '../../store/port/search.ts';
 import type {
   DatabaseServer,
   DiskSpace,
-  LeaseInfo,
   SearchIndexStats,
   TranscriptProblem,
-} from '../../store/port/store.ts';
+} from '../../store/port/stats.ts';
+import type { LeaseInfo } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
 import { type Home, homeOf, openHomeAsItIs, saidBy } from '../backend/home.ts';
 import type { Options } from '../options.ts';

@@ -110,7 +110,8 @@ async function* parse(
   }
 }
 
-const isPending = ({ state }: InboxItem): boolean => ['accepted', 'running', 'held'].includes(state);
+const isPending = ({ state }: InboxItem): boolean =>
+  ['accepted', 'running', 'waiting', 'held'].includes(state);
 
 function assertSound(record: TransferRecord, offset: number): void {
   if (record.kind === 'blob' && createHash('sha256').update(record.bytes).digest('hex') !== record.hash)

@@ -48,6 +48,7 @@ const ITEM: Rules<InboxItem> = {
   state: oneOf<InboxState>({
     accepted: true,
     running: true,
+    waiting: true,
     done: true,
     failed: true,
     cancelled: true,

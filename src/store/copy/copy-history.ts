@@ -4,6 +4,7 @@ import { type Entry, entryTime, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq } from '../../transcript/entry-id.ts';
 import { buildTree } from '../../transcript/tree.ts';
 import type { NewEntry, Store } from '../port/store.ts';
+import { isOrigin } from '../rules/origin.ts';
 import { loadBlobs } from './load-blobs.ts';
 
 /** Fields in which an entry names another entry. */
@@ -78,8 +79,9 @@ export async function copyHistory(
   };
   for (const [position, entry] of entries.entries()) {
     const parentPosition = tree.parents[position] ?? -1;
-    // Skip verbatim copies of earlier entries, and our own leaf moves, which are created again where needed.
-    if (parentPosition < -1 || isLeafMove(entry)) continue;
+    // Skip verbatim copies of earlier entries, our own leaf moves, which are created again where needed, and the
+    // origin, which the new session got when it was created.
+    if (parentPosition < -1 || isLeafMove(entry) || isOrigin(entry)) continue;
     await moveTo(parentPosition);
     const translated = await translate(entry, (id) => newIdOf(chainIdOf(id) ?? id));
     // Other tools do not write how large the context is after a compaction.

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { TranscriptProblem } from '../port/store.ts';
+import type { TranscriptProblem } from '../port/stats.ts';
 import type { Database } from '../sqlite/database.ts';
 import { findSession, type SessionRow } from '../sqlite/session-row.ts';
 import type { BatchContext } from '../sqlite/write/batch.ts';

@@ -1,9 +1,14 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import type { ConvlogLine } from './convlog.ts';
 
+/**
+ * `accepted`, `running` and `waiting` items are open, the others ended. A `waiting` item belongs to a turn that waits
+ * for a person: no runner takes it before `take` names it, and a crash changes nothing about it.
+ */
 export type InboxState =
   | 'accepted'
   | 'running'
+  | 'waiting'
   | 'done'
   | 'failed'
   | 'cancelled'
@@ -92,6 +97,8 @@ export interface NewSession {
   readonly id?: string;
   /** After a reset, the old session is the parent. */
   readonly parentId?: string;
+  /** The user that the session belongs to; see `SessionInit.owner`. A reset ignores it. */
+  readonly owner?: string;
   /** Applied on top of the settings that a reset carries over; null removes a setting. */
   readonly settings?: JsonObject;
 }
@@ -131,7 +138,7 @@ export interface InboxReceipt {
 export interface TakeOptions {
   readonly epoch: number;
   readonly orphans?: boolean;
-  /** Take only this accepted item. @returns null if it is no longer accepted. */
+  /** Take only this accepted or waiting item. @returns null if it runs or has ended. */
   readonly inboxId?: string;
 }
 
@@ -176,9 +183,10 @@ export interface Inbox {
    * was not the item's fault. Does nothing if the item is not running in this session.
    */
   recount(sessionId: string, options: RecountOptions): Promise<void>;
+  /** A final state stays. With `waiting` the item rests: its attempts start at 0 when `take` names it again. */
   settle(inboxId: string, state: InboxState, detail?: JsonObject): Promise<void>;
   get(inboxId: string): Promise<InboxItem>;
-  /** Lists accepted and running items, oldest first: of one session, of one group, or all. */
+  /** Lists open items, oldest first: of one session, of one group, or all. */
   pending(query?: string | PendingQuery): Promise<readonly InboxItem[]>;
   /** The item that this key received the first time, or `undefined` if the key is unknown. */
   known(key: InboundKey): Promise<InboxItem | undefined>;

@@ -5,7 +5,9 @@ import type { Inbound, Inbox, InboxItem, Settlement } from './inbox.ts';
 import type { LinePart, LineRange } from './line-part.ts';
 import type { Notes } from './notes.ts';
 import type { PurgeOptions, PurgeReceipt } from './purge.ts';
-import type { SearchProgress, SearchQuery, SearchResult } from './search.ts';
+import type { SearchQuery, SearchResult } from './search.ts';
+import type { SessionSource, Sources } from './sources.ts';
+import type { DatabaseServer, DiskSpace, SearchIndexStats, TranscriptProblem } from './stats.ts';
 import type { Transfer } from './transfer.ts';
 import type { VerifyOptions, VerifyReport } from './verify-report.ts';
 
@@ -75,6 +77,9 @@ export interface Store extends AsyncDisposable {
   /** Cached values that callers computed from sessions. */
   readonly notes: Notes;
 
+  /** Where imported sessions and entries come from. */
+  readonly sources: Sources;
+
   /** For copies of the whole store. */
   readonly transfer: Transfer;
 
@@ -136,6 +141,13 @@ export interface SessionInit {
    * instead.
    */
   readonly activate?: boolean;
+  /**
+   * The user that the session belongs to; at most 256 characters. It never changes. Unset: the user of the parent
+   * session, or the owner of the store.
+   */
+  readonly owner?: string;
+  /** For an imported session. If a session with this source exists, `create` returns that session instead. */
+  readonly source?: SessionSource;
 }
 
 export interface ActivateOptions {
@@ -165,6 +177,8 @@ export interface SessionRecord {
   readonly createdAt: string;
   readonly lastAt: string;
   readonly parentId?: string;
+  /** The user that the session belongs to. Unset: the owner of the store. */
+  readonly owner?: string;
   readonly lastSeq: number;
   readonly leaf: string | null;
   readonly epoch: number;
@@ -203,6 +217,8 @@ export interface ListQuery {
   /** The kind of session key: main, direct, group, subagent, … */
   readonly kind?: string;
   readonly parentId?: string;
+  /** Only sessions of this user. */
+  readonly owner?: string;
   readonly status?: SessionStatus | 'any';
   /** `time` by default: the time of the last entry. `messages` and `tokens` sort by the counts in the records. */
   readonly sort?: ListSort;
@@ -220,7 +236,10 @@ export interface SessionPage {
   readonly rebuilding?: RebuildProgress;
 }
 
-/** An entry to append. The store sets its id, parent and time; only `reprise.leaf` may name its parent. */
+/**
+ * An entry to append. The store sets its id, parent and time; only `reprise.leaf` may name its parent. A `sourceId`
+ * makes an imported entry findable; see sources.ts.
+ */
 export interface NewEntry {
   readonly type: string;
   readonly id?: never;
@@ -354,46 +373,7 @@ export interface StoreStats {
   readonly search?: SearchIndexStats;
 }
 
-export interface SearchIndexStats extends SearchProgress {
-  /** Size on disk. */
-  readonly bytes: number;
-  /** Why the index makes no progress. Searches read all transcripts meanwhile. */
-  readonly problem?: string;
-}
-
-export interface TranscriptProblem {
-  readonly session: string;
-  /** An error code of the operating system or of Reprise. */
-  readonly code: string;
-  readonly detail: string;
-}
-
 export interface RebuildProgress {
   readonly done: number;
   readonly total: number;
-}
-
-export interface DiskSpace {
-  readonly freeBytes: number;
-  /** Below this, no new turn begins (`STORE_FULL`). Running turns may end, and everything can be read. */
-  readonly minFreeBytes: number;
-}
-
-/** Facts about the database server for the operator. */
-export interface DatabaseServer {
-  readonly version: string;
-  /**
-   * When a commit is acknowledged: `synchronous_commit` of PostgreSQL, or `off` if commits do not wait for the disk.
-   */
-  readonly commits: string;
-  /** Number of replicas; `waitsFor` is how many of them a commit waits for. */
-  readonly replicas: number;
-  readonly waitsFor: number;
-  /** Time of one query and its answer, measured now. An append takes two round trips. */
-  readonly roundTripMs: number;
-  readonly connections: { readonly used: number; readonly max: number; readonly pool: number };
-  /** Whether notifications reach other nodes. If not, they poll. */
-  readonly notify: boolean;
-  /** The server is a replica or was set to read-only: everything can be read, nothing written. */
-  readonly readOnly: boolean;
 }

@@ -67,9 +67,9 @@ export async function listSessions(sql: Sql, query: ListQuery): Promise<SessionP
 }
 
 function filterOf(query: ListQuery, bind: (value: unknown) => string): string {
-  const { agentId, channel, kind, parentId, text } = query;
+  const { agentId, channel, kind, parentId, owner, text } = query;
   const terms: string[] = [];
-  for (const [column, value] of Object.entries({ agent_id: agentId, kind }))
+  for (const [column, value] of Object.entries({ agent_id: agentId, kind, owner }))
     if (value !== undefined) terms.push(`AND s.${column} = ${bind(plainText(value))}`);
   for (const [column, value] of Object.entries({ channel, parent_id: parentId }))
     if (value !== undefined) terms.push(`AND ${START(column, bind(plainText(value)))}`);

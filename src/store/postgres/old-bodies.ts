@@ -5,7 +5,7 @@ const ROWS_AT_ONCE = 500;
 
 const FORGET = `UPDATE reprise.inbox SET body = '{}' WHERE (session_id, number) IN (
     SELECT session_id, number FROM reprise.inbox
-    WHERE state NOT IN ('accepted', 'running') AND state <> 'held' AND body <> '{}' AND created_at < $1
+    WHERE state NOT IN ('accepted', 'running') AND state NOT IN ('held', 'waiting') AND body <> '{}' AND created_at < $1
     ORDER BY created_at LIMIT ${ROWS_AT_ONCE} FOR UPDATE SKIP LOCKED)
   RETURNING number`;
 

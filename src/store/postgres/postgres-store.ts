@@ -12,6 +12,7 @@ import type { LinePart, LineRange } from '../port/line-part.ts';
 import type { Notes } from '../port/notes.ts';
 import type { PurgeOptions, PurgeReceipt } from '../port/purge.ts';
 import type { SearchQuery, SearchResult } from '../port/search.ts';
+import type { Sources } from '../port/sources.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -85,6 +86,7 @@ import {
   purgeSession,
   restoreSession,
 } from './sessions.ts';
+import { postgresSources } from './sources.ts';
 import { activeSession, canonicalKey } from './write/active.ts';
 import { AppendWriter } from './write/append-writer.ts';
 import { heldItems, releaseHeld } from './write/inbox-rows.ts';
@@ -111,6 +113,7 @@ export class PostgresStore implements Store {
   readonly inbox: Inbox;
   readonly convlog: Convlog;
   readonly notes: Notes;
+  readonly sources: Sources;
   readonly transfer: Transfer;
   readonly #context: StoreContext;
   readonly #wakes: Wakes;
@@ -151,6 +154,7 @@ export class PostgresStore implements Store {
     this.inbox = inbox;
     this.convlog = new PostgresConvlog(context);
     this.notes = postgresNotes(context);
+    this.sources = postgresSources(context);
     this.transfer = {
       read: (cursor) => readTransfer(connections, cursor),
       write: (records, note) =>

@@ -29,6 +29,7 @@ const TYPES = {
   kind: 'text',
   channel: 'text',
   parent_id: 'text',
+  owner: 'text',
   title: 'text',
   label: 'text',
   status: 'text',

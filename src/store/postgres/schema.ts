@@ -324,15 +324,96 @@ UPDATE reprise.search_blocks SET oldest = 0;
 `;
 
 /**
+ * Since version 8: who owns a session and where it was imported from, turns that wait for a person, answers on their
+ * way to a channel, and usage as sums. Nodes of an older version that are open keep working; they cannot open the
+ * database again, because they would show sessions to users who do not own them.
+ */
+const TURNS = `
+-- the user that the session belongs to; null: the owner of the store
+ALTER TABLE reprise.sessions ADD COLUMN owner text COLLATE "C";
+CREATE INDEX sessions_by_owner ON reprise.sessions (owner) WHERE owner IS NOT NULL;
+-- how far usage is counted, and calls that no turn has claimed yet, as JSON
+ALTER TABLE reprise.sessions ADD COLUMN usage_seq bigint NOT NULL DEFAULT 0;
+ALTER TABLE reprise.sessions ADD COLUMN usage_open text NOT NULL DEFAULT '[]';
+
+CREATE TABLE reprise.usage (
+  session_id text COLLATE "C" NOT NULL,
+  day text COLLATE "C" NOT NULL,
+  -- provider:model, shortened to an index's length; empty for what no model call caused
+  model text COLLATE "C" NOT NULL,
+  turns bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  calls bigint NOT NULL DEFAULT 0,
+  input bigint NOT NULL DEFAULT 0,
+  output bigint NOT NULL DEFAULT 0,
+  cache_read bigint NOT NULL DEFAULT 0,
+  cache_write bigint NOT NULL DEFAULT 0,
+  total_tokens bigint NOT NULL DEFAULT 0,
+  cost double precision NOT NULL DEFAULT 0,
+  guard_steps bigint NOT NULL DEFAULT 0,
+  compactions bigint NOT NULL DEFAULT 0,
+  repairs bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (session_id, day, model)
+) WITH (fillfactor = 70);
+CREATE INDEX usage_by_day ON reprise.usage (day);
+
+-- the turn that the row belongs to while it runs or waits for a person
+ALTER TABLE reprise.inbox ADD COLUMN turn_id text COLLATE "C";
+CREATE INDEX inbox_open ON reprise.inbox (session_id, number) WHERE state IN ('accepted', 'running', 'waiting');
+DROP INDEX reprise.inbox_waiting;
+CREATE INDEX inbox_open_groups ON reprise.inbox (group_name, number)
+  WHERE group_name IS NOT NULL AND state IN ('accepted', 'running', 'waiting');
+DROP INDEX reprise.inbox_groups;
+
+-- Answers on their way to channels, in order for each conversation. Texts are escaped.
+CREATE TABLE reprise.outbox (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  session_id text COLLATE "C" NOT NULL,
+  channel text COLLATE "C" NOT NULL,
+  conversation text COLLATE "C" NOT NULL,
+  -- the same at every attempt
+  key text COLLATE "C" NOT NULL UNIQUE CHECK (octet_length(key) <= 1000),
+  payload text NOT NULL,
+  -- queued, sent or parked
+  state text COLLATE "C" NOT NULL DEFAULT 'queued',
+  attempts bigint NOT NULL DEFAULT 0,
+  next_at timestamptz NOT NULL,
+  created_at text COLLATE "C" NOT NULL,
+  parked_reason text
+) WITH (fillfactor = 80);
+CREATE INDEX outbox_queued ON reprise.outbox (left(channel, 200), left(conversation, 200), number) WHERE state = 'queued';
+CREATE INDEX outbox_parked ON reprise.outbox (number) WHERE state = 'parked';
+CREATE INDEX outbox_by_session ON reprise.outbox (session_id);
+
+-- Where imported sessions come from. The transcript has tool and source_id; path and mark only save work.
+CREATE TABLE reprise.sources (
+  session_id text COLLATE "C" PRIMARY KEY,
+  tool text COLLATE "C" NOT NULL,
+  source_id text COLLATE "C" NOT NULL,
+  path text,
+  mark text,
+  UNIQUE (tool, source_id)
+);
+
+-- The newest entry with each id of the source.
+CREATE TABLE reprise.source_entries (
+  session_id text COLLATE "C" NOT NULL,
+  source_id text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  PRIMARY KEY (session_id, source_id)
+);
+`;
+
+/**
  * Migrations only go forward. A released step is never changed. It keeps the schema usable for older nodes, which
  * continue to work while newer ones start: new columns have a default, and only objects that they do not name
  * (indexes) are dropped. If that is impossible, the step makes the database refuse what an older node would do wrong,
  * and raises `OLDEST_READER`.
  */
-export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES, LISTED, NOTES, SAID];
+export const MIGRATIONS: readonly string[] = [CORE, SEARCH, COPIES, NAMES, LISTED, NOTES, SAID, TURNS];
 
 /**
  * The number of steps that a program must know to work with this schema. Raised by a step that older programs cannot
  * handle.
  */
-export const OLDEST_READER: number = MIGRATIONS.indexOf(NAMES) + 1;
+export const OLDEST_READER: number = MIGRATIONS.indexOf(TURNS) + 1;

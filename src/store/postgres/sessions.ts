@@ -4,13 +4,15 @@ import { failure } from '../../messages/failure.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import type { PurgeOptions } from '../port/purge.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../port/store.ts';
+import { originEntries, withOwner } from '../rules/origin.ts';
 import { assertHasKey, assertOpen, existsUnderOtherKey, idStaysTaken } from '../rules/refusals.ts';
 import { assertSeen } from '../rules/seen.ts';
 import { activation, headerLine, patchEntries, settingsEntry } from '../rules/session-lines.ts';
 import { recentOf, recordOf } from '../rules/session-state.ts';
 import type { Sql } from './connection/connections.ts';
 import type { Tx } from './connection/tx.ts';
-import { getSession, insertSession, isPurged, lockSession, type SessionRow } from './rows.ts';
+import { findSession, getSession, insertSession, isPurged, lockSession, type SessionRow } from './rows.ts';
+import { claimSource, sessionOfSource } from './sources.ts';
 import { plainText } from './text.ts';
 import { type ActiveRow, activeSession, canonicalKey, lockKey, setActive } from './write/active.ts';
 import { isKnownKey, writeKeyed } from './write/append.ts';
@@ -25,6 +27,8 @@ export async function openSession(
   tx: Tx,
   { activate = false, ...init }: SessionInit & { readonly id: string },
 ): Promise<SessionRecord> {
+  const imported = init.source === undefined ? undefined : await sessionOfSource(tx, init.source);
+  if (imported !== undefined) return recordFor(tx, await lockSession(tx, imported));
   if (!activate) return recordFor(tx, (await createSession(tx, init)).row);
   const key = canonicalKey(init.key);
   const active = await lockKey(tx, key);
@@ -47,6 +51,18 @@ export async function createSession(
   const existing = await findFolded(tx, id);
   if (existing !== undefined) return { row: await sameSession(tx, existing, { id, key }), isNew: false };
   if (await isPurged(tx, id)) throw idStaysTaken(id);
+  const { source } = init;
+  if (source !== undefined && !(await claimSource(tx, id, source))) {
+    // Another transaction imported the same source a moment earlier.
+    const winner = await sessionOfSource(tx, source);
+    if (winner === undefined) throw failure('STORE_BUSY', 'session.beingRemoved', { id });
+    return { row: await lockSession(tx, winner), isNew: false };
+  }
+  const parent =
+    init.owner === undefined && init.parentId !== undefined
+      ? await findSession(tx, init.parentId)
+      : undefined;
+  const owned = withOwner(init, parent);
   const agentId = agentOfKey(parts);
   const timestamp = init.createdAt ?? tx.now();
   const header = headerLine({
@@ -64,6 +80,7 @@ export async function createSession(
     kind: parts.kind,
     channel: 'channel' in parts ? (parts.channel ?? null) : null,
     parent_id: init.parentId === undefined ? null : plainText(init.parentId),
+    owner: owned.owner ?? null,
     title: '',
     label: null,
     status: 'open',
@@ -92,6 +109,7 @@ export async function createSession(
   }
   tx.addLines(row, [{ session_id: id, seq: 1, entry_id: null, line: header.line.slice(0, -1) }]);
   if (header.keyLeftOut) await writeEntries(tx, row, [activation(key, 0)]);
+  for (const origin of originEntries(owned)) await writeEntries(tx, row, [origin]);
   if (init.settings !== undefined) await writeEntries(tx, row, [settingsEntry(init.settings)]);
   return { row, isNew: true };
 }
@@ -221,7 +239,19 @@ export async function purgeSession(
 /** Removes the session's data and records its id as purged. */
 export async function removeSession(tx: Tx, id: string): Promise<void> {
   tx.drop(await lockSession(tx, id));
-  for (const table of ['lines', 'append_keys', 'blobs', 'leases', 'search_blocks', 'notes', 'live_events'])
+  for (const table of [
+    'lines',
+    'append_keys',
+    'blobs',
+    'leases',
+    'search_blocks',
+    'notes',
+    'live_events',
+    'usage',
+    'outbox',
+    'sources',
+    'source_entries',
+  ])
     tx.run(`DELETE FROM reprise.${table} WHERE session_id = $1`, [id]);
   // The rows stay without their text, so that a message is never accepted twice.
   forgetBodies(tx, id);

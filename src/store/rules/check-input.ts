@@ -6,9 +6,19 @@ import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../port/convlog.ts';
 import type { Inbound } from '../port/inbox.ts';
 import type { Note } from '../port/notes.ts';
+import type { SessionSource, SourceMark } from '../port/sources.ts';
 import type { AppendOptions, NewEntry, PatchOptions, SessionInit } from '../port/store.ts';
 import { canonicalTime } from '../shared/clock.ts';
 import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
+import {
+  isName,
+  isOrigin,
+  isSource,
+  MAX_OWNER_CHARS,
+  MAX_PATH_CHARS,
+  MAX_SOURCE_CHARS,
+  MAX_TOOL_CHARS,
+} from './origin.ts';
 
 /**
  * Runs on the caller's thread, because a structured clone would already have changed values that cannot be stored.
@@ -16,11 +26,12 @@ import { encodeLogLine, isRole, isTime } from './convlog-line.ts';
 export function checkEntries(entries: readonly NewEntry[]): void {
   for (const entry of entries as readonly unknown[]) {
     checkObject(entry, 'entry');
-    const { type, id } = entry;
-    if (typeof type !== 'string' || type === '' || type === 'session') {
+    const { type, id, customType, sourceId } = entry;
+    if (typeof type !== 'string' || type === '' || type === 'session' || isOrigin({ type, customType })) {
       throw failure('INVALID_INPUT', 'entry.badType', { type: quotedValue(type) });
     }
     if (id !== undefined) throw failure('INVALID_INPUT', 'entry.hasId');
+    if (sourceId !== undefined) checkIndexed(sourceId, 'sourceId', MAX_SOURCE_CHARS);
   }
 }
 
@@ -56,6 +67,7 @@ export function checkInbound(inbound: Inbound): void {
   if (sessionId !== undefined) parseSessionId(sessionId);
   if (create?.id !== undefined) parseNewSessionId(create.id);
   if (create?.settings !== undefined) checkObject(create.settings, 'settings');
+  if (create?.owner !== undefined) checkIndexed(create.owner, 'create.owner', MAX_OWNER_CHARS);
   for (const [name, value] of Object.entries({ 'queue.cap': queue?.cap, 'group.max': group?.max })) {
     if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
     throw failure('INVALID_INPUT', 'value.wrong', {
@@ -66,13 +78,44 @@ export function checkInbound(inbound: Inbound): void {
   }
 }
 
-export function checkSessionInit({ settings, createdAt }: Pick<SessionInit, 'settings' | 'createdAt'>): void {
+type CheckedInit = Pick<SessionInit, 'settings' | 'createdAt' | 'owner' | 'source'>;
+
+export function checkSessionInit({ settings, createdAt, owner, source }: CheckedInit): void {
   if (settings !== undefined) checkObject(settings, 'settings');
+  if (owner !== undefined) checkIndexed(owner, 'owner', MAX_OWNER_CHARS);
+  if (source !== undefined) checkSource(source);
   if (createdAt === undefined || canonicalTime(createdAt) === createdAt) return;
   throw failure('INVALID_INPUT', 'value.wrong', {
     field: 'createdAt',
     value: quotedValue(createdAt),
     expected: [{ is: 'utcTime' }],
+  });
+}
+
+export function checkSource(source: SessionSource): SessionSource {
+  if (isSource(source)) return source;
+  const { tool, id } = (source ?? {}) as Partial<SessionSource>;
+  return {
+    tool: checkIndexed(tool, 'source.tool', MAX_TOOL_CHARS),
+    id: checkIndexed(id, 'source.id', MAX_SOURCE_CHARS),
+  };
+}
+
+export function checkMark(mark: SourceMark): SourceMark {
+  checkObject(mark, 'mark');
+  const { path, mark: position } = mark;
+  if (path !== undefined) checkIndexed(path, 'path', MAX_PATH_CHARS);
+  if (position !== undefined) checkObject(position, 'mark');
+  return mark;
+}
+
+/** A name that every store can index. */
+function checkIndexed(value: unknown, field: string, max: number): string {
+  if (isName(value, max)) return value;
+  throw failure('INVALID_INPUT', 'value.wrong', {
+    field,
+    value: value === undefined ? null : quotedValue(value),
+    expected: [{ is: 'shortText', max }],
   });
 }
 

@@ -13,6 +13,7 @@ export interface SessionState {
   kind: string;
   channel: string | null;
   parent_id: string | null;
+  owner: string | null;
   title: string;
   label: string | null;
   status: SessionStatus;
@@ -104,6 +105,7 @@ export function recordOf(row: SessionState, isActive: boolean): SessionRecord {
     createdAt: row.created_at,
     lastAt: row.last_at,
     ...(row.parent_id !== null && { parentId: row.parent_id }),
+    ...(row.owner !== null && { owner: row.owner }),
     lastSeq: row.seq,
     leaf: row.leaf,
     epoch: row.epoch,

@@ -11,6 +11,8 @@ import type { LinePart, LineRange } from '../port/line-part.ts';
 import type { Note, NotePage, Notes } from '../port/notes.ts';
 import type { PurgeOptions, PurgeReceipt } from '../port/purge.ts';
 import type { SearchQuery, SearchResult } from '../port/search.ts';
+import type { SourcePage, SourceRecord, Sources } from '../port/sources.ts';
+import type { SearchIndexStats } from '../port/stats.ts';
 import type {
   ActivateOptions,
   AppendOptions,
@@ -27,7 +29,6 @@ import type {
   PatchOptions,
   ReadRange,
   RebuildProgress,
-  SearchIndexStats,
   SessionInit,
   SessionPage,
   SessionRecord,
@@ -47,10 +48,12 @@ import {
   checkEntries,
   checkKey,
   checkLog,
+  checkMark,
   checkNoteName,
   checkNotes,
   checkPatch,
   checkSessionInit,
+  checkSource,
 } from '../rules/check-input.ts';
 import { receiveRequest } from '../rules/inbound.ts';
 import { storeClosed } from '../rules/refusals.ts';
@@ -112,6 +115,7 @@ export class ControlStore implements Store {
   readonly inbox: ControlInbox;
   readonly convlog: Convlog;
   readonly notes: Notes;
+  readonly sources: Sources;
   readonly transfer: Transfer;
   readonly #writer: ThreadClient;
   readonly #reader: ThreadClient;
@@ -150,6 +154,15 @@ export class ControlStore implements Store {
         this.#reader.call<Note | undefined>('note', { name: checkNoteName(name), id: parseSessionId(id) }),
       put: async (name, notes) =>
         this.#writer.call<void>('notes', { name: checkNoteName(name), notes: checkNotes(notes) }),
+    };
+    this.sources = {
+      find: async (source) => this.#look<SourceRecord | undefined>('source', checkSource(source)),
+      of: async (id) => this.#look<SourceRecord | undefined>('source', { sessionId: parseSessionId(id) }),
+      list: async (options = {}) => this.#look<SourcePage>('sources', options),
+      mark: async (id, mark) =>
+        this.#writer.call<void>('mark', { ...checkMark(mark), id: parseSessionId(id) }),
+      entries: async (id, sourceIds) =>
+        this.#look<ReadonlyMap<string, number>>('sourced', { id: parseSessionId(id), sourceIds }),
     };
     this.transfer = {
       read: async (cursor) => this.#look<TransferPage>('records', cursor === undefined ? {} : { cursor }),

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { failure } from '../../messages/failure.ts';
 import { quotedValue } from '../../messages/quoted.ts';
-import type { DiskSpace } from '../port/store.ts';
+import type { DiskSpace } from '../port/stats.ts';
 
 const MiB = 1024 * 1024;
 const DEFAULT_FLOOR = 64 * MiB;

@@ -27,7 +27,7 @@ export function prepareSchema(db: Database, { path, home }: SchemaOptions): void
     if (isNew && (home === undefined || !existsSync(join(home, 'agents')))) markSurveyed(db);
     // Every open reads these tables anyway. If they are damaged, it is better to fail here, where salvage follows.
     if (home !== undefined) db.row('SELECT count(*) FROM journal');
-    db.row("SELECT count(*) FROM inbox WHERE state IN ('accepted', 'running')");
+    db.row("SELECT count(*) FROM inbox WHERE state IN ('accepted', 'running', 'waiting')");
   });
 }
 

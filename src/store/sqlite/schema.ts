@@ -270,6 +270,87 @@ CREATE TABLE notes (
 `;
 
 /**
+ * Since version 10: who owns a session and where it was imported from, turns that wait for a person, answers on their
+ * way to a channel, and usage as sums. An older version that was open during this migration keeps working: it names
+ * none of this, and its reads find the inbox without the two dropped indexes, more slowly.
+ */
+const TURNS = `
+-- the user that the session belongs to; null: the owner of the home
+ALTER TABLE sessions ADD COLUMN owner TEXT;
+CREATE INDEX sessions_by_owner ON sessions (owner) WHERE owner IS NOT NULL;
+-- how far usage is counted, and calls that no turn has claimed yet, as JSON
+ALTER TABLE sessions ADD COLUMN usage_seq INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN usage_open TEXT NOT NULL DEFAULT '[]';
+
+CREATE TABLE usage (
+  session_id TEXT NOT NULL,
+  day TEXT NOT NULL,
+  -- provider:model; empty for what no model call caused
+  model TEXT NOT NULL,
+  turns INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  calls INTEGER NOT NULL DEFAULT 0,
+  input INTEGER NOT NULL DEFAULT 0,
+  output INTEGER NOT NULL DEFAULT 0,
+  cache_read INTEGER NOT NULL DEFAULT 0,
+  cache_write INTEGER NOT NULL DEFAULT 0,
+  total_tokens INTEGER NOT NULL DEFAULT 0,
+  cost REAL NOT NULL DEFAULT 0,
+  guard_steps INTEGER NOT NULL DEFAULT 0,
+  compactions INTEGER NOT NULL DEFAULT 0,
+  repairs INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (session_id, day, model)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_day ON usage (day);
+
+-- the turn that the row belongs to while it runs or waits for a person
+ALTER TABLE inbox ADD COLUMN turn_id TEXT;
+DROP INDEX inbox_waiting;
+CREATE INDEX inbox_open ON inbox (session_id, number) WHERE state IN ('accepted', 'running', 'waiting');
+DROP INDEX inbox_groups;
+CREATE INDEX inbox_open_groups ON inbox (group_name, number)
+  WHERE group_name IS NOT NULL AND state IN ('accepted', 'running', 'waiting');
+
+-- Answers on their way to channels, in order for each conversation.
+CREATE TABLE outbox (
+  number INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  conversation TEXT NOT NULL,
+  -- the same at every attempt
+  key TEXT NOT NULL UNIQUE,
+  payload TEXT NOT NULL,
+  -- queued, sent or parked
+  state TEXT NOT NULL DEFAULT 'queued',
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_at TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  parked_reason TEXT
+) STRICT;
+CREATE INDEX outbox_queued ON outbox (channel, conversation, number) WHERE state = 'queued';
+CREATE INDEX outbox_parked ON outbox (number) WHERE state = 'parked';
+CREATE INDEX outbox_by_session ON outbox (session_id);
+
+-- Where imported sessions come from. The transcript has tool and source_id; path and mark only save work.
+CREATE TABLE sources (
+  session_id TEXT PRIMARY KEY,
+  tool TEXT NOT NULL,
+  source_id TEXT NOT NULL,
+  path TEXT,
+  mark TEXT,
+  UNIQUE (tool, source_id)
+) STRICT;
+
+-- The newest entry with each id of the source.
+CREATE TABLE source_entries (
+  session_id TEXT NOT NULL,
+  source_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (session_id, source_id)
+) STRICT, WITHOUT ROWID;
+`;
+
+/**
  * Migrations only go forward and run in the transaction that opens the database: a new database takes all steps, an
  * older one the missing ones. A released step is never changed; salvage relies on the root pages of the first tables.
  */
@@ -283,6 +364,7 @@ export const MIGRATIONS: readonly string[] = [
   CONVLOG,
   LISTED,
   NOTES,
+  TURNS,
 ];
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 export const CONVLOG_VERSION: number = MIGRATIONS.indexOf(CONVLOG) + 1;

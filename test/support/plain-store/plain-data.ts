@@ -3,6 +3,7 @@ import { type ErrorCode, RepriseError } from '../../../src/errors.ts';
 import type { StoredConvlogLine } from '../../../src/store/port/convlog.ts';
 import type { InboxChange, InboxItem } from '../../../src/store/port/inbox.ts';
 import type { Note } from '../../../src/store/port/notes.ts';
+import type { SourceMark } from '../../../src/store/port/sources.ts';
 import type * as port from '../../../src/store/port/store.ts';
 import type { SessionCopy, TransferRecord } from '../../../src/store/port/transfer.ts';
 import type { JsonObject } from '../../../src/transcript/json.ts';
@@ -43,6 +44,8 @@ export interface PlainCopy {
 /** What outlives a store object: the disk, so to speak. */
 export class PlainData {
   readonly notes: Map<string, Note> = new Map();
+  /** By session. */
+  readonly marks: Map<string, SourceMark> = new Map();
   readonly logged: StoredConvlogLine[] = [];
   /** By lower-case id: ids are unique ignoring case. */
   readonly sessions: Map<string, PlainSession> = new Map();

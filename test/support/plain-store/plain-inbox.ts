@@ -119,6 +119,7 @@ export class PlainInbox extends PlainRecords {
     if (this.data.sessions.has(id.toLowerCase())) throw fail('SESSION_EXISTS', `${id} exists`);
     const session = this.make(id, key, {
       ...(parentId !== undefined && { parentId }),
+      ...(create.owner !== undefined && old === undefined && { owner: create.owner }),
       ...(Object.keys(settings).length > 0 && { settings }),
     });
     this.data.active.set(key, session.id);
@@ -151,7 +152,8 @@ export class PlainInbox extends PlainRecords {
   takeThis(sessionId: string, epoch: number, inboxId: string): port.InboxItem | null {
     const session = this.find(sessionId);
     if (session.holder === undefined || epoch !== session.epoch) throw fail('FENCED', 'not the holder');
-    return this.run(this.accepted(sessionId).find((item) => item.inboxId === inboxId));
+    const found = this.pending({ sessionId }).find((item) => item.inboxId === inboxId);
+    return this.run(found?.state === 'running' || found?.class === 'command' ? undefined : found);
   }
 
   recount(sessionId: string, { epoch, inboxId, attempts }: port.RecountOptions): void {
@@ -171,7 +173,8 @@ export class PlainInbox extends PlainRecords {
   settle(inboxId: string, state: port.InboxState, detail?: JsonObject): void {
     const item = this.item(inboxId);
     if (!isPending(item)) return;
-    this.data.items.set(inboxId, { ...item, state, ...(detail !== undefined && { detail }) });
+    const attempts = state === 'waiting' ? 0 : item.attempts;
+    this.data.items.set(inboxId, { ...item, state, attempts, ...(detail !== undefined && { detail }) });
     this.changed({ sessionId: item.sessionId, inboxId, state });
   }
 
@@ -221,5 +224,5 @@ export class PlainInbox extends PlainRecords {
 }
 
 function isPending({ state }: port.InboxItem): boolean {
-  return state === 'accepted' || state === 'running';
+  return state === 'accepted' || state === 'running' || state === 'waiting';
 }

@@ -1,6 +1,7 @@
 import { agentOfKey } from '../../../src/keys/session-key.ts';
 import type { LinePart, LineRange } from '../../../src/store/port/line-part.ts';
 import type { Notes } from '../../../src/store/port/notes.ts';
+import type { Sources } from '../../../src/store/port/sources.ts';
 import type * as port from '../../../src/store/port/store.ts';
 import type { Transfer } from '../../../src/store/port/transfer.ts';
 import { blobHash } from '../../../src/transcript/blobs.ts';
@@ -13,6 +14,7 @@ import { encodeWithBlobs } from './plain-blobs.ts';
 import { PlainConvlog } from './plain-convlog.ts';
 import { type Entries, fail, type PlainData, type PlainOptions, type PlainSession } from './plain-data.ts';
 import { PlainNotes } from './plain-notes.ts';
+import { PlainSources } from './plain-sources.ts';
 import { PlainTransfer } from './plain-transfer.ts';
 
 /** Lines of sessions: how they are written, read and waited for. The ground the other layers stand on. */
@@ -21,6 +23,7 @@ export class PlainLines {
   readonly data: PlainData;
   readonly convlog: PlainConvlog;
   readonly notes: Notes;
+  readonly sources: Sources;
   readonly transfer: Transfer;
   protected isClosed = false;
   readonly #wakers = new Set<() => void>();
@@ -34,14 +37,17 @@ export class PlainLines {
       this.open();
       return data.sessions.get(id.toLowerCase())?.id === id;
     });
+    this.sources = new PlainSources(data, this);
     this.transfer = new PlainTransfer(data, () => this.open());
   }
 
   protected make(
     id: string,
     key: string,
-    { cwd, parentId, settings, createdAt }: Partial<port.SessionInit>,
+    { cwd, parentId, settings, createdAt, owner: named, source }: Partial<port.SessionInit>,
   ): PlainSession {
+    const parent = this.data.sessions.get(parentId?.toLowerCase() ?? '');
+    const owner = named ?? (parent === undefined ? undefined : this.origin(parent).owner);
     if (settings !== undefined) assertStorable(settings);
     const timestamp = createdAt ?? this.options.now();
     const header = { type: 'session', version: 3, id, timestamp, ...(cwd !== undefined && { cwd }) };
@@ -50,8 +56,23 @@ export class PlainLines {
     const maps = { keys: new Map(), blobs: new Map() };
     const session: PlainSession = { ...base, ...maps, ...(parentId !== undefined && { parentId }) };
     this.data.sessions.set(id.toLowerCase(), session);
+    const origin = {
+      ...(owner !== undefined && { owner }),
+      ...(source !== undefined && { source: { ...source } }),
+    };
+    if (Object.keys(origin).length > 0) this.note(session, 'origin', origin);
     if (settings !== undefined) this.note(session, 'settings', settings);
     return session;
+  }
+
+  origin(session: PlainSession): Pick<port.SessionInit, 'owner' | 'source'> {
+    const first = this.stored(session).find(
+      ({ entry }) => entry.type === 'custom' && (entry as Entry)['customType'] === 'reprise.origin',
+    );
+    return ((first?.entry as Entry | undefined)?.['data'] ?? {}) as Pick<
+      port.SessionInit,
+      'owner' | 'source'
+    >;
   }
 
   protected note(session: PlainSession, name: string, data: JsonObject = {}): void {

@@ -21,6 +21,9 @@ export class PlainRecords extends PlainLines {
     checkSessionInit(init);
     const id = parseNewSessionId(init.id ?? this.options.newId());
     const key = normalizeSessionKey(init.key);
+    // Also in one step.
+    const imported = [...this.data.sessions.values()].find((session) => isFrom(this.origin(session), init));
+    if (imported !== undefined) return this.record(imported);
     if (init.activate === true) {
       // In one step: whoever asks meanwhile gets the same one.
       const current = this.data.active.get(key);
@@ -123,6 +126,7 @@ export class PlainRecords extends PlainLines {
     const users = messages.filter(({ role }) => role === 'user');
     const assistants = messages.filter(({ role }) => role === 'assistant');
     const last = entries.findLast(({ type }) => type === 'message');
+    const { owner } = this.origin(session);
     const named = entries.findLast(({ type }) => type === 'session_info')?.['name'];
     return {
       id,
@@ -138,6 +142,7 @@ export class PlainRecords extends PlainLines {
       createdAt,
       lastAt: canonicalTime(last?.['copiedAt']) ?? last?.timestamp ?? createdAt,
       ...(parentId !== undefined && { parentId }),
+      ...(owner !== undefined && { owner }),
       lastSeq: session.lines.length,
       leaf,
       epoch,
@@ -151,6 +156,13 @@ export class PlainRecords extends PlainLines {
     if (lastSeq !== ifSeen.lastSeq || active !== ifSeen.active || status !== ifSeen.status)
       throw fail('PRECONDITION_FAILED', `${session.id} has changed`);
   }
+}
+
+function isFrom(
+  { source }: Pick<port.SessionInit, 'source'>,
+  { source: asked }: Pick<port.SessionInit, 'source'>,
+): boolean {
+  return asked !== undefined && source?.tool === asked.tool && source.id === asked.id;
 }
 
 /** By length alone, so that the rule is written down twice. */
@@ -177,7 +189,7 @@ function textLength(message: unknown): number {
 
 function matches(
   record: port.SessionRecord,
-  { agentId, kind, channel, parentId, status = 'open', text }: port.ListQuery,
+  { agentId, kind, channel, parentId, owner, status = 'open', text }: port.ListQuery,
 ): boolean {
   const parts = parseSessionKey(record.sessionKey);
   return (
@@ -186,6 +198,7 @@ function matches(
     (kind === undefined || parts.kind === kind) &&
     (channel === undefined || ('channel' in parts && parts.channel === channel)) &&
     (parentId === undefined || record.parentId === parentId) &&
+    (owner === undefined || record.owner === owner) &&
     (text === undefined || folded(record.title).includes(folded(text)))
   );
 }

@@ -249,6 +249,7 @@ export class PlainStore extends PlainLeases implements port.Store {
     if (!this.find(id).deleted) throw fail('INVALID_INPUT', `delete ${id} first`);
     this.data.sessions.delete(id.toLowerCase());
     this.data.purged.add(id.toLowerCase());
+    this.data.marks.delete(id);
     for (const [key, note] of this.data.notes) if (note.id === id) this.data.notes.delete(key);
     if (options.keepChannelLog !== true) this.convlog.erase(id);
     const keyed = new Set(this.data.inbound.values().map(({ inboxId }) => inboxId));
@@ -272,6 +273,10 @@ function checkEntries(entries: Entries): void {
     if (!isObject(entry) || typeof entry['type'] !== 'string' || 'id' in entry) {
       throw fail('INVALID_INPUT', 'an entry is an object with a type and without an id');
     }
+    if (entry['customType'] === 'reprise.origin') throw fail('INVALID_INPUT', 'only create writes an origin');
+    const { sourceId = 'some' } = entry as { sourceId?: unknown };
+    if (typeof sourceId !== 'string' || sourceId === '' || sourceId.length > 512 || sourceId.includes('\0'))
+      throw fail('INVALID_INPUT', 'a source id is a short text');
     assertStorable(entry);
   }
 }

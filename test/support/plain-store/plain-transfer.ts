@@ -59,7 +59,7 @@ export class PlainTransfer implements port.Transfer {
     copy.finished = true;
     if (hold)
       for (const [id, item] of this.#data.items)
-        if (item.state === 'accepted' || item.state === 'running')
+        if (item.state === 'accepted' || item.state === 'running' || item.state === 'waiting')
           this.#data.items.set(id, { ...item, state: 'held', detail: { heldFrom: item.state } });
   }
 

@@ -48,6 +48,38 @@ export const runCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'a message that waits for a person rests until it is taken by its id',
+    promise: 'P6: accepted input runs, also after a long wait',
+    area: 'inbox',
+    async run({ store, reopen }) {
+      const [first = '', second] = await put(store, 2);
+      const id = await sessionOf(store, first);
+      const lease = await store.lease(id, { waitMs: 0 });
+      for (const orphans of [false, true]) await store.inbox.take(id, { epoch: lease.epoch, orphans });
+      await store.inbox.settle(first, 'waiting', { call: 'c1' });
+      assert.deepEqual(
+        (await store.inbox.pending(id)).map(({ inboxId, state }) => [inboxId, state]),
+        [
+          [first, 'waiting'],
+          [second, 'accepted'],
+        ],
+      );
+      assert.equal((await lease.release())?.inboxId, second, 'only the accepted one holds the lease');
+      assert.equal((await store.inbox.take(id, { epoch: lease.epoch, orphans: true }))?.inboxId, second);
+      await store.inbox.settle(second ?? '', 'done');
+      assert.equal(await lease.release(), null, 'what waits for a person needs no lease');
+      const reopened = await reopen();
+      const waiting = await reopened.inbox.get(first);
+      assert.deepEqual([waiting.state, waiting.attempts, waiting.detail], ['waiting', 0, { call: 'c1' }]);
+      const { epoch } = await reopened.lease(id, { waitMs: 0 });
+      assert.equal(await reopened.inbox.take(id, { epoch, orphans: true }), null);
+      const taken = await reopened.inbox.take(id, { epoch, inboxId: first });
+      assert.deepEqual([taken?.state, taken?.attempts], ['running', 1]);
+      await reopened.inbox.settle(first, 'done');
+      assert.deepEqual(await reopened.inbox.pending(id), []);
+    },
+  },
+  {
     name: 'a message left running is taken by the next runner before newer ones',
     promise: 'P6: accepted input runs, even after its runner died',
     area: 'inbox',

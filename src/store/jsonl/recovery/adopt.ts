@@ -11,6 +11,7 @@ import { applyForeign, foreignLine } from '../../rules/foreign-line.ts';
 import { applyEntry, recentOf } from '../../rules/session-state.ts';
 import type { Database } from '../../sqlite/database.ts';
 import { type SessionRow, saveSession, seqFinder } from '../../sqlite/session-row.ts';
+import { adoptOrigin, rememberSourceIds } from '../../sqlite/write/sources.ts';
 import type { Owner } from '../folders.ts';
 import { addMark, lastMark, MARK_BYTES } from '../marks.ts';
 import { readRange } from '../transcript-files.ts';
@@ -197,6 +198,8 @@ export function adoptOwn(db: Database, row: SessionRow, { record, seal, seq, seq
   const { id, parentId, timestamp } = record as Entry;
   applyEntry(row, record, { id, parentId, seq, timestamp, seqOf });
   adoptActivation(db, row, record);
+  adoptOrigin(db, row, record);
+  rememberSourceIds(db, row, [record], seq);
   const { k, h } = seal;
   if (k === undefined || h === undefined) return;
   const { i, n } = sealPlace(seal);

@@ -136,7 +136,7 @@ export class Adoption {
     if (salvaged.length > 0) this.#journal(row.id, adopted.unfiled);
     // Left by an interrupted attempt on a longer file.
     this.#db.run('DELETE FROM append_keys WHERE session_id = ? AND last_seq > ?', row.id, row.seq);
-    for (const table of ['marks', 'foreign_lines'])
+    for (const table of ['marks', 'foreign_lines', 'source_entries'])
       this.#db.run(`DELETE FROM ${table} WHERE session_id = ? AND seq > ?`, row.id, row.seq);
   }
 

@@ -21,6 +21,8 @@ interface Arguments {
   readonly deliver?: readonly Arguments[];
   readonly chat?: ConvlogChatRef;
   readonly log?: ConvlogChatRef | readonly ConvlogChatRef[];
+  readonly source?: unknown;
+  readonly sessionId?: string;
 }
 
 const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
@@ -55,7 +57,15 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
     ...(sessionKey !== undefined && { key: sessionKey }),
     ...(create?.id !== undefined && { id: create.id }),
   }),
-  create: ({ id, key }) => ({ ...(id !== undefined && { id }), ...(key !== undefined && { key }) }),
+  // Any transcript that was not read yet may have the source.
+  create: ({ id, key, source }) =>
+    source !== undefined
+      ? { all: true }
+      : { ...(id !== undefined && { id }), ...(key !== undefined && { key }) },
+  source: ({ sessionId }) => (sessionId === undefined ? { all: true } : { id: sessionId }),
+  sources: () => ({ all: true }),
+  sourced: session,
+  mark: session,
   verify: ({ id }) => (id === undefined ? { all: true } : { id }),
   records: () => ({ all: true }),
   copied: () => ({ all: true }),

@@ -146,7 +146,7 @@ function readableStep(): string {
 }
 
 const INBOX = `CREATE TABLE inbox (number INTEGER PRIMARY KEY, id UNIQUE, session_id, session_key, state, body, detail,
-attempts, created_at, class DEFAULT 'message', group_name, carries, change`;
+attempts, created_at, class DEFAULT 'message', group_name, carries, change, turn_id`;
 
 function newSchema(path: string): Schema {
   const make = (script: string): ReturnType<typeof tablesOf> => {

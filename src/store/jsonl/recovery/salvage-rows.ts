@@ -72,6 +72,7 @@ const UNIQUE_INDEX: Readonly<Record<string, string>> = {
   journal: 'session_id, first_seq',
   inbox: 'id',
   purged: 'id',
+  outbox: 'key',
   convlog_lines: 'agent_id, channel_type, channel_id, number',
 };
 

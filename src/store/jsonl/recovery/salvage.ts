@@ -22,11 +22,16 @@ const LF = 10;
 /** SQLITE_CONSTRAINT and SQLITE_MISMATCH. */
 const REFUSED: ReadonlySet<number> = new Set([19, 20]);
 const STATES: ReadonlySet<unknown> = new Set(
-  'accepted running done failed cancelled merged dropped held interrupted'.split(' '),
+  'accepted running waiting done failed cancelled merged dropped held interrupted'.split(' '),
 );
 
 const CLASSES: ReadonlySet<unknown> = new Set(['message', 'system', 'command']);
 const INBOX_COLUMNS = 'number id session_id session_key state body detail attempts created_at'.split(' ');
+const OUTBOX_COLUMNS =
+  'number session_id channel conversation key payload state attempts next_at created_at parked_reason'.split(
+    ' ',
+  );
+const OUTBOX_STATES: ReadonlySet<unknown> = new Set(['queued', 'sent', 'parked']);
 /** Defaults for columns that an older version does not have. */
 const LATER: Readonly<Record<string, string>> = { class: 'message' };
 
@@ -81,7 +86,7 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
   });
   copy(
     'inbox',
-    [...INBOX_COLUMNS, 'class', 'group_name', 'carries'],
+    [...INBOX_COLUMNS, 'class', 'group_name', 'carries', 'turn_id'],
     ({ id, session_id, state, body, detail, class: kind = 'message', carries = null }) =>
       typeof id === 'string' &&
       typeof session_id === 'string' &&
@@ -91,6 +96,8 @@ export function salvage(from: DatabaseSync, into: Database, aloneInJournal: bool
       (detail === null || isJsonObject(detail)) &&
       (carries === null || isJsonArray(carries)),
   );
+  if (hasTable(from, 'outbox'))
+    copy('outbox', OUTBOX_COLUMNS, ({ payload, state }) => isJsonObject(payload) && OUTBOX_STATES.has(state));
   // In other stores blobs are files.
   if (aloneInJournal)
     copy(

@@ -1,4 +1,4 @@
-import type { DatabaseServer } from '../../port/store.ts';
+import type { DatabaseServer } from '../../port/stats.ts';
 import type { Connections } from './connections.ts';
 
 interface FactRow {

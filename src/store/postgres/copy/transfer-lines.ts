@@ -16,6 +16,7 @@ import { applyEntry, recentOf } from '../../rules/session-state.ts';
 import type { Tx } from '../connection/tx.ts';
 import { insertSession, type LineRow, lockAll, type SessionRow } from '../rows.ts';
 import { shortName } from '../short-name.ts';
+import { copyOrigin, rememberSourceIds } from '../sources.ts';
 import { plainText } from '../text.ts';
 import { copyActive } from '../write/active.ts';
 
@@ -105,6 +106,7 @@ async function makeRow(tx: Tx, copy: SessionCopy): Promise<SessionRow> {
     kind: parts?.kind ?? 'other',
     channel: parts !== undefined && 'channel' in parts ? (parts.channel ?? null) : null,
     parent_id: parentId === undefined ? null : plainText(parentId),
+    owner: null,
     title: '',
     label: null,
     status: 'open',
@@ -167,6 +169,8 @@ function applyOwn(tx: Tx, row: SessionRow, { record, seal, seq, seqOf }: OwnLine
   }
   const { id, parentId, timestamp, customType, data } = record as Entry;
   applyEntry(row, record, { id, parentId, seq, timestamp, seqOf });
+  copyOrigin(tx, row, record);
+  rememberSourceIds(tx, row, [record], seq);
   if (customType !== 'reprise.activate' || !isObject(data)) return;
   const { key, counter } = data;
   if (typeof key !== 'string' || typeof counter !== 'number' || !(counter > 0)) return;

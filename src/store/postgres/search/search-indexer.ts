@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SearchIndexStats } from '../../port/store.ts';
+import type { SearchIndexStats } from '../../port/stats.ts';
 import type { StoreContext } from '../connection/transaction.ts';
 import { forgetIndexed, indexSession } from './search-blocks.ts';
 

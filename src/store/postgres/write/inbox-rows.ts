@@ -9,8 +9,8 @@ import { type SessionRef, sessionRef } from '../session-ref.ts';
 
 const COLUMNS =
   'id, session_id, session_key, state, class, group_name, body, detail, carries, attempts, created_at';
-/** Both states are written out wherever one is queried, so that PostgreSQL uses their index. */
-const OPEN = "state IN ('accepted', 'running')";
+/** All three states are written out wherever one is queried, so that PostgreSQL uses their index. */
+const OPEN = "state IN ('accepted', 'running', 'waiting')";
 
 /** Commands run in the process that received them. */
 const OLDEST = `SELECT ${COLUMNS} FROM reprise.inbox
@@ -25,13 +25,14 @@ const TAKE_OLDEST = `UPDATE reprise.inbox SET state = 'running', attempts = atte
   RETURNING ${COLUMNS}`;
 
 const TAKE_ONE = `UPDATE reprise.inbox SET state = 'running', attempts = attempts + 1
-  WHERE id = $2 AND session_id = $1 AND state = 'accepted' AND class <> 'command' RETURNING ${COLUMNS}`;
+  WHERE id = $2 AND session_id = $1 AND state IN ('accepted', 'waiting') AND class <> 'command' RETURNING ${COLUMNS}`;
 
 /** Locked, because a transaction that settles one of these rows does not hold the session's lock. */
 const QUEUED = (session: string): string => `SELECT ${COLUMNS} FROM reprise.inbox
   WHERE session_id = ${session} AND ${OPEN} AND state = 'accepted' AND class = 'message' ORDER BY number FOR UPDATE`;
 
-const SETTLE = `UPDATE reprise.inbox AS i SET state = s.state, detail = s.detail
+const SETTLE = `UPDATE reprise.inbox AS i SET state = s.state, detail = s.detail,
+    attempts = CASE s.state WHEN 'waiting' THEN 0 ELSE i.attempts END
   FROM unnest($1::text[], $2::text[], $3::text[]) AS s (id, state, detail)
   WHERE i.id = s.id AND i.${OPEN} RETURNING i.session_id`;
 
@@ -71,7 +72,7 @@ export async function takeOldest(
   return first(await tx.query<InboxRow>(TAKE_OLDEST, [sessionId, state]));
 }
 
-/** @returns null if the item is no longer accepted, or belongs to another session. */
+/** @returns null if the item runs or has ended, or belongs to another session. */
 export async function takeOne(tx: Tx, sessionId: string, inboxId: string): Promise<InboxItem | null> {
   return first(await tx.query<InboxRow>(TAKE_ONE, [sessionId, escapeKeyPart(inboxId)]));
 }
@@ -186,7 +187,7 @@ export async function heldItems(sql: Sql): Promise<InboxItem[]> {
 export async function releaseHeld(tx: Tx, { cancel = false }: ReleaseHeldOptions): Promise<number> {
   const released = cancel
     ? "state = 'cancelled', detail = $1"
-    : "state = CASE detail::json ->> 'heldFrom' WHEN 'running' THEN 'running' ELSE 'accepted' END, detail = $1";
+    : "state = CASE detail::json ->> 'heldFrom' WHEN 'running' THEN 'running' WHEN 'waiting' THEN 'waiting' ELSE 'accepted' END, detail = $1";
   const rows = await tx.query<{ session_id: string }>(
     `UPDATE reprise.inbox SET ${released} WHERE state = 'held' RETURNING session_id`,
     [cancel ? CANCELLED_DETAIL : null],

@@ -39,6 +39,7 @@ async function makeSession(
     id: newSessionId,
     key,
     ...(parentId !== undefined && { parentId }),
+    ...(create.owner !== undefined && old === undefined && { owner: create.owner }),
     ...(settings.size > 0 && { settings: Object.fromEntries(settings) as JsonObject }),
   });
   if (!isNew && old !== undefined) throw resetFindsSession(row.id);

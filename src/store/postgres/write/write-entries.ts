@@ -9,6 +9,7 @@ import { sealEntries } from '../../rules/seal-entries.ts';
 import type { Tx } from '../connection/tx.ts';
 import type { SessionRow } from '../rows.ts';
 import { shortName } from '../short-name.ts';
+import { rememberSourceIds } from '../sources.ts';
 
 export interface WriteOptions {
   readonly k?: string;
@@ -56,6 +57,7 @@ export async function writeEntries(
       line: line.slice(0, -1),
     })),
   );
+  rememberSourceIds(tx, row, entries as readonly JsonObject[], firstSeq);
   return { firstSeq, lastSeq: row.seq };
 }
 

@@ -161,11 +161,17 @@ function recentlyTitled(
 /** A column with its own index that leaves at most `FEW` sessions. */
 function columnOfFew(
   db: Database,
-  { agentId, channel, kind, parentId }: ListQuery,
+  { agentId, channel, kind, parentId, owner }: ListQuery,
   { sort }: ListOrder,
 ): string | undefined {
   // For the order by time, the sessions of an agent have their own index.
-  const columns = { channel, kind, parent_id: parentId, ...(sort !== 'time' && { agent_id: agentId }) };
+  const columns = {
+    channel,
+    kind,
+    parent_id: parentId,
+    owner,
+    ...(sort !== 'time' && { agent_id: agentId }),
+  };
   const few = Object.entries(columns).find(([column, value]) => {
     if (value === undefined) return false;
     const found = db.row<{ n: number }>(
@@ -208,7 +214,7 @@ function filterOf(
   query: ListQuery,
   { text, unordered = false, by, names = exactNames(orderOf(query)) }: FilterOptions = {},
 ): Filter {
-  const { agentId, channel, kind, parentId, status = 'open', cursor } = query;
+  const { agentId, channel, kind, parentId, owner, status = 'open', cursor } = query;
   const terms: string[] = ['true'];
   const values: SQLInputValue[] = [];
   const equals = (column: string, value: string | undefined): void => {
@@ -222,6 +228,7 @@ function filterOf(
   equals('channel', channel);
   equals('kind', kind);
   equals('parent_id', parentId);
+  equals('owner', owner);
   if (status !== 'any') equals('status', status);
   if (text !== undefined) {
     terms.push(TEXT);

@@ -14,12 +14,13 @@ import type { InboundKey, InboxItem, PendingQuery } from '../../port/inbox.ts';
 import type { LinePart, LineRange } from '../../port/line-part.ts';
 import type { Note, NoteListOptions, NotePage } from '../../port/notes.ts';
 import type { SearchQuery, SearchResult } from '../../port/search.ts';
+import type { SourceListOptions, SourcePage, SourceRecord } from '../../port/sources.ts';
+import type { SearchIndexStats } from '../../port/stats.ts';
 import type {
   EntryPage,
   LeaseInfo,
   ListQuery,
   ReadRange,
-  SearchIndexStats,
   SessionPage,
   SessionRecord,
   StoredEntry,
@@ -43,6 +44,7 @@ import { knownItem } from '../write/inbox.ts';
 import { getItem, heldItems, type InboxChanges, inboxChanges, pendingItems } from '../write/inbox-rows.ts';
 import { listLeases } from '../write/leases.ts';
 import { getNote, listNotes } from '../write/notes.ts';
+import { findSource, findSourceEntries, listSources } from '../write/sources.ts';
 import type { LinePage, LineSource } from './line-source.ts';
 import { listSessions } from './list.ts';
 import {
@@ -235,6 +237,22 @@ export class Reader {
 
   note(args: { readonly name: string; readonly id: string }): Note | undefined {
     return getNote(this.#db, args);
+  }
+
+  source(query: {
+    readonly tool?: string;
+    readonly id?: string;
+    readonly sessionId?: string;
+  }): SourceRecord | undefined {
+    return findSource(this.#db, query);
+  }
+
+  sources(query: SourceListOptions): SourcePage {
+    return listSources(this.#db, query);
+  }
+
+  sourced(args: { readonly id: string; readonly sourceIds: readonly string[] }): Map<string, number> {
+    return findSourceEntries(this.#db, args);
   }
 
   verify(args: { readonly id?: string; readonly after?: string }): Steps<VerifyPart> {

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { SearchIndexStats } from '../../port/store.ts';
+import type { SearchIndexStats } from '../../port/stats.ts';
 import type { Database } from '../database.ts';
 import type { Steps } from '../threads/steps.ts';
 

@@ -6,7 +6,7 @@ import type { WriteOutcome } from '../write/writer.ts';
 import { StepRunner, type Steps } from './steps.ts';
 
 const READ_OPS: ReadonlySet<string> = new Set(
-  'get active list tail read more blob export lines item pending held known changes leases stats index search verify chats chat noted note records copied'.split(
+  'get active list tail read more blob export lines item pending held known changes leases stats index search verify chats chat noted note source sources sourced records copied'.split(
     ' ',
   ),
 );

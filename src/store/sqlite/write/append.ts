@@ -1,4 +1,5 @@
 import { failure } from '../../../messages/failure.ts';
+import type { JsonObject } from '../../../transcript/json.ts';
 import { type encodeLine, encodeStorable } from '../../../transcript/line.ts';
 import { writeLog } from '../../jsonl/channel-log/convlog-rows.ts';
 import type { ConvlogLine } from '../../port/convlog.ts';
@@ -15,6 +16,7 @@ import { bodyHash, movesLeaf, sealEntries } from '../../rules/seal-entries.ts';
 import { type SessionRow, seqFinder } from '../session-row.ts';
 import type { Batch } from './batch.ts';
 import { liveLease } from './leases.ts';
+import { rememberSourceIds } from './sources.ts';
 
 export interface LoggedAppend extends AppendRequest {
   readonly log?: readonly ConvlogLine[];
@@ -113,5 +115,6 @@ export function writeEntries(
   batch.blobs.keep(row, blobs);
   Object.assign(row, draft);
   batch.addLines(row, firstSeq, lines);
+  rememberSourceIds(batch.db, row, entries as readonly JsonObject[], firstSeq);
   return { firstSeq, lastSeq: row.seq };
 }

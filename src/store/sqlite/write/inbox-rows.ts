@@ -4,7 +4,7 @@ import { CANCELLED_DETAIL, type InboxRow, toItem } from '../../rules/inbox-item.
 import { unknownItem } from '../../rules/refusals.ts';
 import type { Database } from '../database.ts';
 
-const OPEN = "state IN ('accepted', 'running')";
+const OPEN = "state IN ('accepted', 'running', 'waiting')";
 
 export function cancelPending(db: Database, sessionId: string, reason: string): void {
   db.run(
@@ -33,7 +33,7 @@ export function releaseHeld(
   if (cancel)
     return db.run("UPDATE inbox SET state = 'cancelled', detail = ? WHERE state = 'held'", CANCELLED_DETAIL);
   return db.run(
-    `UPDATE inbox SET state = CASE json_extract(detail, '$.heldFrom') WHEN 'running' THEN 'running' ELSE 'accepted' END,
+    `UPDATE inbox SET state = CASE json_extract(detail, '$.heldFrom') WHEN 'running' THEN 'running' WHEN 'waiting' THEN 'waiting' ELSE 'accepted' END,
        detail = NULL WHERE state = 'held'`,
   );
 }
@@ -62,10 +62,10 @@ function oldest(db: Database, sessionId: string, state: InboxState): InboxItem |
   return row === undefined ? null : toItem(row);
 }
 
-/** @returns null if the item is no longer accepted, or belongs to another session. */
+/** @returns null if the item runs or has ended, or belongs to another session. */
 export function acceptedItem(db: Database, sessionId: string, inboxId: string): InboxItem | null {
   const row = db.row<InboxRow>(
-    "SELECT * FROM inbox WHERE id = ? AND session_id = ? AND state = 'accepted' AND class <> 'command'",
+    "SELECT * FROM inbox WHERE id = ? AND session_id = ? AND state IN ('accepted', 'waiting') AND class <> 'command'",
     inboxId,
     sessionId,
   );

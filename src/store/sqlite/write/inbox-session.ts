@@ -29,6 +29,7 @@ function makeSession(batch: Batch, request: ReceiveRequest, old?: SessionRow): R
     id,
     key,
     ...(parentId !== undefined && { parentId }),
+    ...(create.owner !== undefined && old === undefined && { owner: create.owner }),
     ...(settings.size > 0 && { settings: Object.fromEntries(settings) as JsonObject }),
   });
   activateSession(batch, { key, id, ...(reset !== undefined && { reason: reset.reason }) });

@@ -36,7 +36,7 @@ import {
 import { recipientOf } from './inbox-session.ts';
 import { liveLease } from './leases.ts';
 
-const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running']);
+const OPEN_STATES: ReadonlySet<InboxState> = new Set(['accepted', 'running', 'waiting']);
 
 interface KnownMessage {
   readonly hash: string;
@@ -174,5 +174,10 @@ export function settleItem({ db }: Batch, { inboxId, state, detail }: Settlement
   const item = getItem(db, inboxId);
   if (!OPEN_STATES.has(item.state)) return;
   const text = detail === undefined ? null : JSON.stringify(detail);
-  db.run('UPDATE inbox SET state = ?, detail = ? WHERE id = ?', state, text, inboxId);
+  db.run(
+    "UPDATE inbox SET state = ?1, detail = ?2, attempts = iif(?1 = 'waiting', 0, attempts) WHERE id = ?3",
+    state,
+    text,
+    inboxId,
+  );
 }

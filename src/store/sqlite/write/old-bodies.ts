@@ -23,7 +23,7 @@ export class OldBodies {
     if (performance.now() < this.#due) return;
     const before = new Date(now - KEPT_MS).toISOString();
     const rows = this.#db.rows<{ number: number; is_over: number }>(
-      `SELECT number, state NOT IN ('accepted', 'running', 'held') AND body <> '{}' AS is_over FROM
+      `SELECT number, state NOT IN ('accepted', 'running', 'waiting', 'held') AND body <> '{}' AS is_over FROM
          (SELECT * FROM inbox WHERE number > ? ORDER BY number LIMIT ${ROWS_AT_ONCE}) WHERE created_at < ?`,
       this.#after,
       before,

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../transcript/json.ts';
 import { eraseLog } from '../../jsonl/channel-log/convlog-erase.ts';
 import type { PurgeOptions } from '../../port/purge.ts';
 import type { ChangeOptions, PatchOptions, SessionInit, SessionRecord } from '../../port/store.ts';
+import { originEntries, withOwner } from '../../rules/origin.ts';
 import {
   assertHasKey,
   assertOpen,
@@ -16,19 +17,22 @@ import {
 import { assertSeen } from '../../rules/seen.ts';
 import { activation, headerLine, patchEntries, settingsEntry } from '../../rules/session-lines.ts';
 import type { Database } from '../database.ts';
-import { findIgnoringCase, isPurged, type SessionRow, toRecord } from '../session-row.ts';
+import { findIgnoringCase, findSession, isPurged, type SessionRow, toRecord } from '../session-row.ts';
 import { writeEntries, writeKeyed } from './append.ts';
 import type { Batch } from './batch.ts';
 import { noteErasure } from './erasure.ts';
 import { cancelPending } from './inbox-rows.ts';
+import { adoptOrigin, findSource } from './sources.ts';
 
 /** Creates and activates a session in one transaction, so that concurrent calls for one key get the same session. */
 export function openSession(
   batch: Batch,
   { activate = false, ...init }: SessionInit & { readonly id: string },
 ): SessionRecord {
-  if (!activate) return createSession(batch, init);
   const { db } = batch;
+  const imported = init.source === undefined ? undefined : findSource(db, init.source);
+  if (imported !== undefined) return toRecord(db, batch.session(imported.sessionId));
+  if (!activate) return createSession(batch, init);
   const key = formatSessionKey(parseSessionKey(init.key));
   const active = activeSession(db, key);
   if (active !== undefined) return toRecord(db, batch.session(active));
@@ -85,6 +89,12 @@ export function createSession(batch: Batch, init: SessionInit & { readonly id: s
   const row = batch.session(id);
   batch.addLines(row, 1, [header.line]);
   if (header.keyLeftOut) writeEntries(batch, row, [activation(key, 0)]);
+  const parent =
+    init.owner === undefined && init.parentId !== undefined ? findSession(db, init.parentId) : undefined;
+  for (const origin of originEntries(withOwner(init, parent))) {
+    writeEntries(batch, row, [origin]);
+    adoptOrigin(db, row, origin as JsonObject);
+  }
   if (init.settings !== undefined) writeEntries(batch, row, [settingsEntry(init.settings)]);
   return toRecord(db, row);
 }
@@ -205,6 +215,10 @@ export function removeSession(batch: Batch, row: SessionRow): void {
     'leases',
     'blobs',
     'notes',
+    'usage',
+    'outbox',
+    'sources',
+    'source_entries',
   ];
   for (const table of tables) {
     db.run(`DELETE FROM ${table} WHERE session_id = ?`, row.id);

@@ -1,79 +1,18 @@
 import { RepriseError } from '../../../errors.ts';
 import { failure, sameFailure } from '../../../messages/failure.ts';
-import { writeLog } from '../../jsonl/channel-log/convlog-rows.ts';
 import type { Follower, FreshRow, Visit } from '../../jsonl/follower.ts';
-import type { ConvlogLine } from '../../port/convlog.ts';
 import type { PurgeOptions } from '../../port/purge.ts';
 import type { ReceiveRequest } from '../../rules/inbound.ts';
 import { unfinishedCopy } from '../copy/transfer-state.ts';
-import { finishTransfer, writeTransfer } from '../copy/transfer-write.ts';
 import type { Database } from '../database.ts';
 import type { SessionRow } from '../session-row.ts';
 import { storeError } from '../store-error.ts';
 import type { CommittedChanges } from '../threads/protocol.ts';
-import { appendAndTell } from './append-and-tell.ts';
 import { Batch, type BatchContext } from './batch.ts';
 import type { Erasure } from './erasure.ts';
-import { receive, recountItem, settleItem, takeItem } from './inbox.ts';
-import { inboxChanges, releaseHeld } from './inbox-rows.ts';
-import { acquireLease, beat, releaseLease } from './leases.ts';
-import { putNotes } from './notes.ts';
-import {
-  activateSession,
-  activeSession,
-  deleteSession,
-  markDamaged,
-  openSession,
-  patchSession,
-  purgeSession,
-  restoreSession,
-} from './sessions.ts';
-
-/** All operations that change the store. Each runs inside the transaction of a batch. */
-export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
-  create: openSession,
-  activate: activateSession,
-  append: appendAndTell,
-  patch: patchSession,
-  delete: deleteSession,
-  restore: restoreSession,
-  purge: purgeSession,
-  acquire: acquireLease,
-  beat,
-  release: releaseLease,
-  receive,
-  take: takeItem,
-  recount: recountItem,
-  settle: settleItem,
-  damaged: markDamaged,
-  transfer: writeTransfer,
-  finish: finishTransfer,
-  unhold: releaseHeld,
-  notes: putNotes,
-  log: (batch, { log }: { readonly log: readonly ConvlogLine[] }) => writeLog(batch, log),
-};
-
-export type WriteOp =
-  | 'create'
-  | 'activate'
-  | 'append'
-  | 'patch'
-  | 'delete'
-  | 'restore'
-  | 'purge'
-  | 'acquire'
-  | 'beat'
-  | 'release'
-  | 'receive'
-  | 'take'
-  | 'recount'
-  | 'settle'
-  | 'damaged'
-  | 'transfer'
-  | 'finish'
-  | 'unhold'
-  | 'notes'
-  | 'log';
+import { inboxChanges } from './inbox-rows.ts';
+import { activeSession } from './sessions.ts';
+import { COPY_OPS, QUIET_OPS, WRITE_OPS, type WriteOp } from './write-ops.ts';
 
 export interface WriteRequest {
   readonly op: WriteOp;
@@ -90,20 +29,6 @@ export interface Committed {
 export type WriteOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: RepriseError };
-
-/** Operations that leave the session's transcript unchanged. */
-const QUIET_OPS: ReadonlySet<WriteOp> = new Set([
-  'create',
-  'purge',
-  'acquire',
-  'beat',
-  'release',
-  'take',
-  'recount',
-]);
-
-/** Operations that are allowed while a copy into this store is unfinished. */
-const COPY_OPS: ReadonlySet<WriteOp> = new Set(['transfer', 'finish', 'damaged']);
 
 const MAX_BATCH = 256;
 /** After this long without a pause, other processes get a turn. */

@@ -158,7 +158,7 @@ describe('a damaged control.db', () => {
     // The file is behind the table, as after a kill.
     const bytes = readFileSync(home.file());
     writeFileSync(home.file(), bytes.subarray(0, bytes.indexOf('line 30')));
-    damage(control(), 'inbox_waiting');
+    damage(control(), 'inbox_open');
     const again = await home.open();
     expect(salvaged()).toHaveLength(1);
     expect(await texts(again)).toEqual(many(40));
@@ -177,7 +177,7 @@ describe('a damaged control.db', () => {
     await store.convlog.append(many(200).map((text) => say(text)));
     await home.close(store);
     damage(control(), 'convlog_lines');
-    damage(control(), 'inbox_waiting');
+    damage(control(), 'inbox_open');
     const again = await home.open();
     expect(await texts(again)).toEqual(many(200));
     expect(salvaged()[0]).toContain('convlog_lines');
@@ -189,7 +189,7 @@ describe('a damaged control.db', () => {
     await store.convlog.append(many(40).map((text) => say(text)));
     const before = (await store.convlog.list()).chats;
     await store[Symbol.asyncDispose]();
-    damage(join(home.path, 'store.db'), 'inbox_waiting');
+    damage(join(home.path, 'store.db'), 'inbox_open');
     await using again = await openStore(options);
     expect(salvaged()).toHaveLength(1);
     expect(await texts(again)).toEqual(many(40));

@@ -348,6 +348,24 @@ describe('T17 an older copy of control.db', () => {
   );
 });
 
+test('a rebuilt index knows whose each session is, and where it and its entries came from', async () => {
+  const store = await openHome();
+  const source = { tool: 'pi', id: 'p1' };
+  const { id } = await store.create({ key: KEY, owner: 'anna', source });
+  const { firstSeq } = await store.append(id, [{ ...say('one'), sourceId: 'e1' }, say('two')]);
+  await store.create({ id: 'other', key: 'agent:main:session:other' });
+  await close(store);
+  rmSync(control());
+  const again = await openHome();
+  // Asked before anything was read again: the answer waits, and never says that there is no such session.
+  expect((await again.sources.find(source))?.sessionId).toBe(id);
+  expect((await again.create({ key: KEY, source })).id).toBe(id);
+  expect((await again.get(id)).owner).toBe('anna');
+  expect(await again.sources.entries(id, ['e1'])).toEqual(new Map([['e1', firstSeq]]));
+  expect((await again.list({ owner: 'anna' })).sessions.map((session) => session.id)).toEqual([id]);
+  expect((await again.get('other')).owner).toBeUndefined();
+});
+
 describe('a schema of another version', () => {
   beforeEach(async () => {
     const store = await openHome();

@@ -134,6 +134,24 @@ function mend(): void {
 const rootOf = (path: string, table: string): number =>
   Number(query(path, `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`)[0]?.['rootpage']);
 
+test('answers that are on their way to a channel are kept', async () => {
+  cpSync(base, home, { recursive: true });
+  const db = new DatabaseSync(control());
+  db.exec(`INSERT INTO outbox (session_id, channel, conversation, key, payload, next_at, created_at)
+    VALUES ('s1', 'tg', 'bob', 'k1', '{"text":"hi"}', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')`);
+  const [{ pageno = 0 } = {}] = db.prepare("SELECT pageno FROM dbstat WHERE name = 'inbox_open'").all();
+  db.close();
+  overwrite(control(), (Number(pageno) - 1) * PAGE, Buffer.alloc(PAGE, 0xff));
+  const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
+  await store[Symbol.asyncDispose]();
+  expect(readdirSync(join(home, 'quarantine')).filter((name) => name.endsWith('.salvage.json'))).toHaveLength(
+    1,
+  );
+  expect(query(control(), 'SELECT key, payload, state FROM outbox')).toEqual([
+    { key: 'k1', payload: '{"text":"hi"}', state: 'queued' },
+  ]);
+});
+
 describe('T17 damage anywhere in control.db', () => {
   test('a page of zeros, whichever: what can be read is kept, what is missing is reported', {
     tags: 'long',

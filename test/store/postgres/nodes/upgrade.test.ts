@@ -17,6 +17,12 @@ const SOURCE = '\u4e8c'.repeat(300);
 
 /** Back to the tables of version 3, with names and keys as they were written down then. */
 const DOWNGRADE = `
+DROP TABLE reprise.usage, reprise.outbox, reprise.sources, reprise.source_entries;
+ALTER TABLE reprise.sessions DROP COLUMN owner, DROP COLUMN usage_seq, DROP COLUMN usage_open;
+DROP INDEX reprise.inbox_open, reprise.inbox_open_groups;
+ALTER TABLE reprise.inbox DROP COLUMN turn_id;
+CREATE INDEX inbox_waiting ON reprise.inbox (session_id, number) WHERE state IN ('accepted', 'running');
+CREATE INDEX inbox_groups ON reprise.inbox (group_name, number) WHERE group_name IS NOT NULL AND state IN ('accepted', 'running');
 DROP TABLE reprise.notes;
 ALTER TABLE reprise.sessions DROP COLUMN unlisted, DROP COLUMN listed_messages, DROP COLUMN listed_tokens;
 DROP INDEX reprise.sessions_by_parent_start, reprise.sessions_by_channel_start;
@@ -77,7 +83,7 @@ test('a database of an older version goes on with the conversations and keys who
     outcome: 'none',
   });
   // Nor does one that knew three steps come back.
-  expect(await rows('SELECT oldest_reader FROM reprise.schema_version')).toEqual([{ oldest_reader: 4 }]);
+  expect(await rows('SELECT oldest_reader FROM reprise.schema_version')).toEqual([{ oldest_reader: 8 }]);
 });
 
 test.each(['postgres', 'memory'] as const)(
