@@ -1,20 +1,21 @@
-import { openReprise, type Tool } from 'reprise';
+import { openReprise, tool } from 'reprise';
+import { z } from 'zod';
 
 const ORDERS: Readonly<Record<string, string>> = { 'A-17': 'shipped on Monday' };
 
-const findOrder: Tool = {
+const findOrder = tool({
   name: 'find_order',
   description: 'Returns the status of an order.',
-  inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+  input: z.object({ id: z.string() }),
   // Safe to run twice, so after a crash the turn can run it again.
   safe: true,
   run: ({ id }) => {
-    const found = ORDERS[String(id)];
+    const found = ORDERS[id];
     // An error becomes a tool result that the model sees; the turn continues.
-    if (found === undefined) throw new Error(`no order ${String(id)}`);
+    if (found === undefined) throw new Error(`no order ${id}`);
     return found;
   },
-};
+});
 
 await using reprise = await openReprise({ store: 'memory', tools: [findOrder] });
 const session = await reprise.session('agent:main:main');

@@ -153,8 +153,18 @@ export type {
 } from './engine/session.ts';
 export type { SessionOptions } from './engine/session-options.ts';
 export type { QueueSettings, SessionSettings } from './engine/session-settings.ts';
+export { type ToolInput, type ToolOptions, tool } from './engine/tools/define-tool.ts';
 export { createFileTools } from './engine/tools/file-tools.ts';
-export type { Tool, ToolContext, ToolOutput } from './engine/tools/tool.ts';
+export type {
+  ParsedInput,
+  Tool,
+  ToolContent,
+  ToolContext,
+  ToolOutput,
+  ToolSession,
+} from './engine/tools/tool.ts';
+export type { StandardSchema } from './engine/tools/tool-input.ts';
+export type { ToolList } from './engine/tools/tool-list.ts';
 export type { CallManifest } from './engine/turn/manifest.ts';
 export type { TokenSplit } from './engine/turn/turn-context.ts';
 export type { TurnResult, TurnStream } from './engine/turn/turn-stream.ts';

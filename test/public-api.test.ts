@@ -106,6 +106,7 @@ describe('the public API', () => {
         "splitMessagesByTokenShare",
         "summarizeInStages",
         "summarizeWithFallback",
+        "tool",
         "truncateToolText",
         "unknownCommandText",
       ]

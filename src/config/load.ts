@@ -160,7 +160,9 @@ function nearestOrigin(origins: ReadonlyMap<string, Origin>, path: string): stri
 
 /** A relative path is relative to the file or folder that sets it. */
 function placed(path: string, value: unknown, base: string): unknown {
-  if (settingAt(path)?.folder !== true || typeof value !== 'string') return value;
+  if (settingAt(path)?.folder !== true) return value;
+  if (Array.isArray(value)) return value.map((each) => placed(path, each, base));
+  if (typeof value !== 'string') return value;
   return resolve(base, value === '~' || value.startsWith('~/') ? join(homedir(), value.slice(1)) : value);
 }
 

@@ -6,6 +6,7 @@ import { modelBookFor } from './model-book-for.ts';
 import { openConfiguredStore } from './open-configured-store.ts';
 import { openReprise } from './open-reprise.ts';
 import type { Config } from './schema.ts';
+import { loadToolModules } from './tool-modules.ts';
 
 export interface OpenConfiguredOptions {
   /** Whether this process runs accepted messages of any session. */
@@ -30,6 +31,7 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
   const resolved: Record<string, Omit<Config['agents'][string], 'model'> & { readonly model?: Model }> = {};
   for (const [agentId, { model: own, ...agent }] of Object.entries(agents))
     resolved[agentId] = { ...agent, ...(own !== undefined && { model: await models.load(own) }) };
+  const tools = config.tools === undefined ? undefined : await loadToolModules(config.tools);
   const { maintenance: _, ...sessionOptions } = session;
   const opened =
     options.store ??
@@ -46,6 +48,7 @@ export async function openConfigured(config: Config, options: OpenConfiguredOpti
       session: sessionOptions,
       compaction: config.compaction,
       lanes: config.lanes,
+      ...(tools !== undefined && { tools }),
       ...(contextTokens !== undefined && { contextTokens }),
       ...(profile !== undefined && { profile }),
       ...(maxSteps !== undefined && { maxSteps }),

@@ -58,6 +58,8 @@ export interface Config {
   readonly maxSteps?: number;
   readonly stuckAfterMs?: number;
   readonly compaction: NonNullable<RepriseOptions['compaction']>;
+  /** Paths of modules, see `loadToolModules`. */
+  readonly tools?: readonly string[];
   readonly agents: Readonly<Record<string, AgentConfig>>;
   readonly session: SessionOptions & { readonly maintenance?: MaintenanceRules };
   readonly lanes: LaneLimits;
@@ -221,6 +223,7 @@ const schema = part({
     summaryTimeoutMs: ms.min(1),
     memoryFlush: z.boolean(),
   }),
+  tools: texts,
   agents: z.record(text, agent),
   session: part({
     ...sessionShape,

@@ -19,7 +19,7 @@ export interface Setting {
   /** An untrusted folder may set it. This is the exception: new settings need trust. */
   readonly free?: true;
   readonly secret?: true;
-  /** A path, relative to the file that sets it or to the current folder. */
+  /** A path, or a list of paths, relative to the file that sets it or to the current folder. */
   readonly folder?: true;
   /** Any text is valid. */
   readonly text?: true;
@@ -136,6 +136,12 @@ export const SETTINGS: readonly Setting[] = [
     path: 'compaction.memoryFlush',
     otherwise: '`false`',
     about: 'Whether the model first writes notes to MEMORY.md in the workspace of the conversation.',
+  },
+  {
+    path: 'tools',
+    env: null,
+    folder: true,
+    about: 'Modules with your own tools, such as `["./tools.ts"]`. They run with the rights of Reprise.',
   },
   {
     path: 'agents.*.systemPrompt',

@@ -1,7 +1,3 @@
-import type { RepriseError } from '../errors.ts';
-import { failure } from '../messages/failure.ts';
-import type { ToolRule } from '../messages/params/params-tools.ts';
-import { quotedValue } from '../messages/quoted.ts';
 import { isObject } from '../transcript/json.ts';
 import type { AgentOptions } from './agents/agents.ts';
 import { checkAgents } from './agents/check-agents.ts';
@@ -9,6 +5,8 @@ import { checkNames, configFault } from './check-config.ts';
 import type { RepriseOptions } from './reprise.ts';
 import type { LaneLimits } from './schedule/lanes.ts';
 import { checkSessionOptions, type SessionOptions } from './session-options.ts';
+import { checkTool, toolFault } from './tools/define-tool.ts';
+import type { Tool } from './tools/tool.ts';
 
 /** Every name of an interface; the compiler reports a missing one. */
 type Names<T> = Readonly<Record<keyof T, true>>;
@@ -63,44 +61,20 @@ export function checkOptions(
   for (const [agentId, agent = {}] of Object.entries(agents))
     checkNames(`agents.${agentId}`, agent, Object.keys(AGENT));
   checkAgents(agents, home);
-  if (tools !== undefined) checkTools(tools);
+  if (tools !== undefined && typeof tools !== 'function') checkTools(tools);
 }
 
 const TOOL_PARTS = ['name', 'description', 'inputSchema', 'run'];
-/** The function names that every provider accepts. */
-const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-
-function checkTools(tools: unknown): void {
+/** Checks a list of tools: of the options, or what a function in its place returned. */
+export function checkTools(tools: unknown, field = 'tools'): asserts tools is readonly Tool[] {
   if (!Array.isArray(tools))
-    throw configFault('tools', tools, { is: 'list', of: [{ is: 'object', names: TOOL_PARTS }] });
+    throw configFault(field, tools, { is: 'list', of: [{ is: 'object', names: TOOL_PARTS }] });
   const seen = new Set<unknown>();
   for (const [i, tool] of tools.entries()) {
-    if (!isObject(tool)) throw configFault(`tools.${i}`, tool, { is: 'object', names: TOOL_PARTS });
-    const { name, description, inputSchema, run } = tool;
-    if (typeof name !== 'string' || !TOOL_NAME.test(name))
-      throw toolFault('nameForm', { field: `tools.${i}.name`, value: name });
-    const part = (field: string, value: unknown) => ({ field: `tools.${i}.${field}`, tool: name, value });
-    if (seen.has(name)) throw toolFault('nameTaken', { field: `tools.${i}.name`, value: name });
-    seen.add(name);
-    if (typeof run !== 'function') throw toolFault('run', part('run', run));
-    if (typeof description !== 'string') throw toolFault('description', part('description', description));
-    if (!isObject(inputSchema)) throw toolFault('inputSchema', part('inputSchema', inputSchema));
+    if (!isObject(tool)) throw configFault(`${field}.${i}`, tool, { is: 'object', names: TOOL_PARTS });
+    checkTool(tool, `${field}.${i}.`);
+    if (seen.has(tool['name']))
+      throw toolFault('nameTaken', { field: `${field}.${i}.name`, value: tool['name'] });
+    seen.add(tool['name']);
   }
-}
-
-function toolFault(
-  rule: ToolRule,
-  {
-    field,
-    tool = null,
-    value,
-  }: { readonly field: string; readonly tool?: string | null; readonly value: unknown },
-): RepriseError {
-  const shown = value === undefined ? null : quotedValue(value);
-  return failure(
-    'CONFIG_INVALID',
-    'tool.definition',
-    { field, tool, value: shown, rule },
-    { details: { field } },
-  );
 }

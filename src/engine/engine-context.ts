@@ -37,7 +37,7 @@ export interface EngineOptions {
    * signal aborts.
    */
   readonly loadModelFor: (record: SessionRecord, signal?: AbortSignal) => Promise<void>;
-  readonly toolsFor: (record: SessionRecord) => readonly Tool[];
+  readonly toolsFor: (record: SessionRecord) => Promise<readonly Tool[]>;
   readonly systemFor: (record: SessionRecord) => string;
   /** Configured limits of the window; the smallest one counts. */
   readonly contextTokensFor: (record: SessionRecord) => readonly (number | undefined)[];

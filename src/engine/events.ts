@@ -31,6 +31,8 @@ export type TurnEvent =
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: JsonObject }
+  /** A running tool reports how far it is. Not stored. */
+  | { readonly type: 'tool_progress'; readonly id: string; readonly name: string; readonly text: string }
   | {
       readonly type: 'tool_result';
       readonly id: string;

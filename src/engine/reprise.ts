@@ -50,7 +50,7 @@ import { Runners } from './schedule/runners.ts';
 import { Session } from './session.ts';
 import { queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
 import { createSessionTools } from './tools/session-tools.ts';
-import type { Tool } from './tools/tool.ts';
+import { type ToolList, toolsFor } from './tools/tool-list.ts';
 import { awaitEnd, type FollowOptions, startTurn, type TurnStream } from './turn/turn-stream.ts';
 import { historyTurnsFor } from './window/history-turns.ts';
 
@@ -71,7 +71,8 @@ export interface RepriseOptions {
   readonly agents?: Agents;
   /** The folder with AGENT.md and the workspaces of each agent in `agents/<agent>/`. */
   readonly home?: string;
-  readonly tools?: readonly Tool[];
+  /** Tools for all agents that permit them, or a function that returns the tools of a session. */
+  readonly tools?: ToolList;
   /** The behavior of another tool, see `PROFILES`; an agent's and a session's own choice win. */
   readonly profile?: ProfileName;
   readonly compaction?: {
@@ -148,9 +149,9 @@ export class Reprise implements AsyncDisposable {
       checkModel: (name) => models.check(name),
       modelChosen: (sessionId, name) => models.choose(sessionId, name),
       loadModelFor: (record, signal) => models.loadFor(record, signal),
-      toolsFor: (record) =>
+      toolsFor: async (record) =>
         agentTools(agentOptions(agents, record.agentId), record, {
-          given: tools,
+          given: await toolsFor(tools, record),
           sessionTools,
           fileToolsFolder: workspaces.fileToolsFolder(record),
         }),

@@ -28,6 +28,7 @@ export type StreamEvent =
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'thinking_delta'; readonly text: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: JsonObject }
+  | ToolProgressFrame
   | ToolResultFrame
   | UsageFrame
   | GuardFrame
@@ -44,6 +45,14 @@ export interface SessionFrame {
   readonly sessionKey: string;
   /** Unset if the stream follows no message. */
   readonly inboxId?: string;
+}
+
+/** A running tool reports how far it is; nothing of it is stored. */
+export interface ToolProgressFrame {
+  readonly type: 'tool_progress';
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly text: string;
 }
 
 export interface ToolResultFrame {
@@ -141,6 +150,10 @@ export function toStreamEvent(event: TurnEvent, sessionId: string): StreamEvent 
       return { type: 'turn_start', turnId: event.turnId, model: event.model };
     case 'model_fallback':
       return { ...event, reason: redactText(event.reason), why: maskedWhy(event.why) };
+    case 'tool_progress': {
+      const { id: toolCallId, name, text } = event;
+      return { type: 'tool_progress', toolCallId, name, text };
+    }
     case 'tool_result': {
       const { id: toolCallId, name, text, isError, durationMs } = event;
       return { type: 'tool_result', toolCallId, name, text, isError, ...maskedCause(event), durationMs };
@@ -281,6 +294,7 @@ export const streamEventSchema: z.ZodType<StreamEvent> = z.discriminatedUnion('t
   z.object({ ...type('text_delta'), text: z.string() }),
   z.object({ ...type('thinking_delta'), text: z.string() }),
   z.object({ ...type('tool_call'), id: z.string(), name: z.string(), input: object }),
+  z.object({ ...type('tool_progress'), toolCallId: z.string(), name: z.string(), text: z.string() }),
   z.object({
     ...type('tool_result'),
     toolCallId: z.string(),

@@ -219,6 +219,7 @@ export function zyhiveEvent(event: StreamEvent): ZyhiveEvent | undefined {
     case 'queued':
     case 'turn_start':
     case 'model_fallback':
+    case 'tool_progress':
     case 'interrupted':
     case 'guard':
       return undefined;

@@ -80,8 +80,8 @@ export function createSimTools(stage: Stage): Tool[] {
     description: `A tool that is ${safe ? '' : 'not '}safe to run twice.`,
     inputSchema: { type: 'object' },
     safe,
-    async run(_, { toolCallId: id, sessionId, signal }) {
-      stage.onTool({ id, name, sessionId });
+    async run(_, { toolCallId: id, session, signal }) {
+      stage.onTool({ id, name, sessionId: session.id });
       await stage.sleep(stage.random.skewed(1, stage.patience), signal);
       return `${name} ran`;
     },

@@ -44,6 +44,9 @@ export class TurnView {
         this.#calls.set(event.id, event);
         this.#doing(callText(event));
         break;
+      case 'tool_progress':
+        this.#doing(`${event.name}: ${event.text}`);
+        break;
       case 'tool_result':
         this.#say(resultText(this.#calls.get(event.id), event));
         break;

@@ -95,6 +95,12 @@ export function isShared({ peerKind = 'direct' }: Pick<InboundMessage, 'peerKind
   return peerKind !== 'direct';
 }
 
+/** The id of the person who wrote a message, if its channel or program named one. */
+export function senderOf({ body: { from } }: Pick<InboxItem, 'body'>): string | undefined {
+  const sender = isObject(from) ? from['sender'] : undefined;
+  return isObject(sender) && typeof sender['id'] === 'string' ? sender['id'] : undefined;
+}
+
 /** The same entries each time, so that a second try has the same body as the first. */
 export function entriesOf(item: InboxItem): NewEntry[] {
   const { text, images, context, system } = item.body;

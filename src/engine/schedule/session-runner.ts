@@ -138,7 +138,7 @@ export class SessionRunner {
     await options.loadModelFor(record, signal);
     const inUse = options.modelInUse(record);
     const { model } = inUse;
-    const tools = options.toolsFor(record);
+    const tools = await options.toolsFor(record);
     const window = this.#context.window(model, record).tokens;
     const profile = options.profileFor(record);
     return {

@@ -1,12 +1,12 @@
-import { truncateToolText } from '../../context/truncate.ts';
 import { RepriseError } from '../../errors.ts';
 import { causeText } from '../../messages/english.ts';
-import { failure } from '../../messages/failure.ts';
 import { type Message, message } from '../../messages/message.ts';
 import { quoted } from '../../messages/quoted.ts';
 import type { ImageBlock, TextBlock, ToolResultMessage } from '../../transcript/entry.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
-import type { Tool, ToolContext } from './tool.ts';
+import type { JsonObject } from '../../transcript/json.ts';
+import type { ParsedInput, Tool, ToolContext } from './tool.ts';
+import { parseJsonSchema } from './tool-input.ts';
+import { readOutput, thrownText } from './tool-output.ts';
 
 export interface ToolCall {
   readonly id: string;
@@ -24,9 +24,15 @@ export interface ToolRun {
   readonly durationMs: number;
 }
 
+export interface ToolRunContext extends Omit<ToolContext, 'toolCallId' | 'progress'> {
+  readonly onProgress?: (text: string) => void;
+}
+
 const DEFAULT_TIMEOUT_MS = 120_000;
 const DEFAULT_OUTPUT_CHARS = 200_000;
 const MAX_RAW_SHOWN = 500;
+const PROGRESS_EVERY_MS = 100;
+const MAX_PROGRESS_CHARS = 1000;
 
 /**
  * Answers a call whatever the tool does: throws, hangs, returns too much, or returns a value that JSON cannot
@@ -35,7 +41,7 @@ const MAX_RAW_SHOWN = 500;
 export async function runTool(
   call: ToolCall,
   tool: Tool | undefined,
-  context: Omit<ToolContext, 'toolCallId'>,
+  { onProgress, ...context }: ToolRunContext,
 ): Promise<ToolRun> {
   const start = performance.now();
   const finish = (content: readonly (TextBlock | ImageBlock)[], isError: boolean): ToolRun => ({
@@ -54,17 +60,22 @@ export async function runTool(
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputChars = DEFAULT_OUTPUT_CHARS } = tool;
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([context.signal, timeout]);
+  const progress = throttled((text) => signal.aborted || onProgress?.(text));
   try {
+    const parsed = await untilAborted(parseInput(tool, call.input), signal);
+    if ('issues' in parsed)
+      return refuse(message('tool.badInput', { tool: call.name, issues: parsed.issues }));
     const output = await untilAborted(
-      (async () => tool.run(call.input, { ...context, toolCallId: call.id, signal }))(),
+      (async () =>
+        tool.run(parsed.value as JsonObject, { ...context, toolCallId: call.id, signal, progress }))(),
       signal,
     );
-    return finish(readOutput(output, maxOutputChars), false);
+    const { content, isError } = readOutput(output, maxOutputChars);
+    return finish(content, isError);
   } catch (error) {
     if (context.signal.aborted) return refuse(message('tool.stopped'));
     if (timeout.aborted) return refuse(message('tool.slow', { seconds: timeoutMs / 1000 }));
-    const text = error instanceof Error ? error.message : String(error);
-    return fail(text, error instanceof RepriseError ? error.why : undefined);
+    return fail(thrownText(error, maxOutputChars), error instanceof RepriseError ? error.why : undefined);
   }
 }
 
@@ -84,22 +95,19 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-function readOutput(output: unknown, maxChars: number): (TextBlock | ImageBlock)[] {
-  if (typeof output === 'string') return [{ type: 'text', text: cap(output, maxChars) }];
-  if (isObject(output) && Array.isArray(output['content'])) {
-    return output['content'].map((block: unknown) => {
-      if (isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string')
-        return { type: 'text', text: cap(block['text'], maxChars) };
-      if (isObject(block) && block['type'] === 'image' && typeof block['data'] === 'string')
-        return { type: 'image', data: block['data'], mimeType: String(block['mimeType'] ?? 'image/png') };
-      throw failure('INVALID_INPUT', 'tool.badOutput');
-    });
-  }
-  const text = JSON.stringify(output);
-  if (text === undefined) return [{ type: 'text', text: '(no output)' }];
-  return [{ type: 'text', text: cap(text, maxChars) }];
+async function parseInput(tool: Tool, input: JsonObject): Promise<ParsedInput> {
+  return tool.parse === undefined
+    ? parseJsonSchema(tool.inputSchema, input)
+    : tool.parse(structuredClone(input));
 }
 
-function cap(text: string, maxChars: number): string {
-  return text === '' ? '(no output)' : truncateToolText(text, { maxChars });
+/** Calls at most ten times a second; texts in between are left out. */
+function throttled(report: (text: string) => void): (text: string) => void {
+  let next = 0;
+  return (text) => {
+    const now = performance.now();
+    if (now < next) return;
+    next = now + PROGRESS_EVERY_MS;
+    report(String(text).slice(0, MAX_PROGRESS_CHARS));
+  };
 }

@@ -31,8 +31,8 @@ const SEND_TIMEOUT_MS = (MAX_WAIT_SECONDS + 600) * 1000;
 /** The session tools of a model: for its own session, its children's, and more if configured. */
 export function createSessionTools(options: SessionToolsOptions): Tool[] {
   const { store } = options.context;
-  const calling: ReadCall = async ({ sessionId }) => {
-    const caller = await store.get(sessionId);
+  const calling: ReadCall = async ({ session }) => {
+    const caller = await store.get(session.id);
     return { caller, reach: new SessionReach({ store, caller, reach: options.reachOf(caller) }) };
   };
   return [spawnTool(options), sendTool(options, calling), ...createReadingTools(store, calling)];
@@ -55,8 +55,8 @@ function spawnTool({ context, subagents }: SessionToolsOptions): Tool {
       },
       ['task'],
     ),
-    run: async (input, { sessionId, signal }) => {
-      const parent = await context.store.get(sessionId);
+    run: async (input, { session, signal }) => {
+      const parent = await context.store.get(session.id);
       // A model reads the reason; the code is for programs.
       const { why: _, ...result } = await subagents.spawn(parent, input as unknown as SpawnRequest, signal);
       return result;

@@ -10,6 +10,7 @@ import type { ModelInUse } from '../agents/session-models.ts';
 import { deliver } from '../deliver.ts';
 import type { EngineContext } from '../engine-context.ts';
 import type { TurnEvent } from '../events.ts';
+import { senderOf } from '../intake/inbound.ts';
 import { forkThread } from '../intake/thread-fork.ts';
 import { goToPlace } from '../schedule/own-place.ts';
 import { joinable, type NextTurn, saidBefore } from '../schedule/queue.ts';
@@ -195,6 +196,7 @@ async function ask(
     sessionId,
     sessionKey: record.sessionKey,
     agentId: record.agentId,
+    user: senderOf(lead),
     turnId,
     inboxId: lead.inboxId,
     merged: () => turn.members.map(({ inboxId }) => inboxId).filter((id) => id !== lead.inboxId),

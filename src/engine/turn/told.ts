@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../transcript/json.ts';
 import type { TurnEvent } from '../events.ts';
 
-const TOOLS: ReadonlySet<TurnEvent['type']> = new Set(['tool_call', 'tool_result']);
+const TOOLS: ReadonlySet<TurnEvent['type']> = new Set(['tool_call', 'tool_progress', 'tool_result']);
 
 /** Whether listeners are told, by what the people of a session chose. What is left out happens and is stored all the same. */
 export function isTold({ reasoningLevel, verboseLevel }: JsonObject, { type }: TurnEvent): boolean {

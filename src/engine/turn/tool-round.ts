@@ -12,6 +12,7 @@ export interface ToolRoundOptions {
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly agentId: string;
+  readonly user: string | undefined;
   readonly lease: Lease;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly emit: (event: TurnEvent) => void;
@@ -43,11 +44,16 @@ export async function runToolRound(calls: readonly ToolCall[], options: ToolRoun
 }
 
 async function runCall(call: ToolCall, options: ToolRoundOptions): Promise<ToolResultMessage> {
-  const { sessionId, sessionKey, agentId, tools, emit, signal, aside } = options;
+  const { sessionId, sessionKey, agentId, user, tools, emit, signal, aside } = options;
   const { id, name, input } = call;
   emit({ type: 'tool_call', id, name, input });
-  const context = { sessionId, sessionKey, agentId, signal, aside };
-  const { message: result, ...run } = await runTool(call, tools.get(name), context);
+  const { message: result, ...run } = await runTool(call, tools.get(name), {
+    session: { id: sessionId, key: sessionKey, agentId },
+    ...(user !== undefined && { user }),
+    signal,
+    aside,
+    onProgress: (text) => emit({ type: 'tool_progress', id, name, text }),
+  });
   emit({ type: 'tool_result', id, name, isError: result.isError, ...run });
   return { ...result, details: { durationMs: run.durationMs } };
 }

@@ -28,6 +28,8 @@ export interface TurnOptions {
   readonly sessionId: string;
   readonly sessionKey: string;
   readonly agentId: string;
+  /** Who wrote the message that the turn answers, if known. */
+  readonly user: string | undefined;
   readonly turnId: string;
   readonly inboxId: string;
   /** Inbox rows of the other messages that this turn answers. */

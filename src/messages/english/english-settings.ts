@@ -74,6 +74,12 @@ export const ENGLISH_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
     `${file} line ${line} column ${column}: ${JSON_PROBLEMS[problem]}${name === undefined ? '' : ` ${name}`}${atEnd ? ', but the file ends here' : ''}`,
     `Correct ${file}.`,
   ],
+  'config.badToolModule': ({ path, reason }) => [
+    reason === null
+      ? `the module ${path} has no default export`
+      : `the module ${path} could not be loaded: ${reason}`,
+    'Export a tool, a list of tools, or a function that returns the list for a session.',
+  ],
   'config.badTrustFile': ({ file }) => [
     `the list of trusted files cannot be read: ${file}`,
     `Correct ${file}, or remove it and run "reprise config trust" in each trusted folder.`,

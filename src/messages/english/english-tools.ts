@@ -36,6 +36,29 @@ export const ENGLISH_TOOLS: Pick<MessageTable, keyof ToolMessages> = {
   'tool.stopped': () => ['the tool was stopped before it finished'],
   'tool.skipped': () => 'Skipped for a new message: this call was not run.',
   'tool.badOutput': () => ['the tool returned a block that is neither text nor an image'],
+  'tool.badInput': ({ tool, issues }) => [
+    `the arguments do not fit the input of ${tool}: ${issues.join('; ')}`,
+    'Correct the arguments and call the tool again.',
+  ],
+  'tool.badImage': () => ['the tool returned an image that is not base64 data with an image type'],
+  'tool.notJson': ({ reason }) => [`the tool returned a value that JSON cannot hold: ${reason}`],
+  'tool.tooMuchOutput': ({ limit, max }) => [
+    limit === 'blocks'
+      ? `the tool returned more than ${count(max)} blocks`
+      : `the images that the tool returned are larger than ${byteCount(max)} in base64`,
+  ],
+  'tool.noJsonSchema': ({ tool, vendor }) => [
+    `the input of the tool "${tool}" is a ${vendor} schema that cannot be described as JSON Schema`,
+    'Add "inputSchema" with the JSON Schema that the model should read.',
+  ],
+  'tool.listFailed': ({ reason }) => [
+    `the function "tools" failed: ${reason}`,
+    'Correct the function that the program passes as "tools".',
+  ],
+  'tool.listSlow': ({ seconds }) => [
+    `the function "tools" did not return within ${secondCount(seconds)}`,
+    'Correct the function that the program passes as "tools".',
+  ],
   'tool.ownSession': () => ['this is your own session; name another one'],
   'tool.sessionName': () => ['name the session by its sessionKey or by its label, not by both'],
   'tool.sameLabel': ({ keys }) => [

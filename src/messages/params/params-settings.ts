@@ -81,6 +81,8 @@ export interface SettingMessages {
     /** The file ends at this place. */
     readonly atEnd: boolean;
   };
+  /** Null `reason`: the module has no default export; else why it could not be loaded. */
+  'config.badToolModule': { readonly path: string; readonly reason: string | null };
   'config.badTrustFile': { readonly file: string };
   'profile.unknown': { readonly profile: string; readonly known: readonly string[] };
   'node.tooOld': { readonly version: string; readonly min: number };

@@ -34,6 +34,14 @@ export interface ToolMessages {
   'tool.stopped': None;
   'tool.skipped': None;
   'tool.badOutput': None;
+  /** `issues`: in the words of the schema, such as "city: expected string". */
+  'tool.badInput': { readonly tool: string; readonly issues: readonly string[] };
+  'tool.badImage': None;
+  'tool.notJson': { readonly reason: string };
+  'tool.tooMuchOutput': { readonly limit: 'blocks' | 'images'; readonly max: number };
+  'tool.noJsonSchema': { readonly tool: string; readonly vendor: string };
+  'tool.listFailed': { readonly reason: string };
+  'tool.listSlow': { readonly seconds: number };
   'tool.ownSession': None;
   'tool.sessionName': None;
   'tool.sameLabel': { readonly keys: readonly string[] };

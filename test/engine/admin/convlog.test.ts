@@ -60,9 +60,8 @@ test('I-30 no path and no link of a workspace leads a file tool to the convlogs'
   ];
   const folders = [convlogs, '../convlogs', 'folder', 'folder/telegram', 'twice', 'up', 'up/convlogs'];
   const context = {
-    sessionId: 's',
-    sessionKey: 'agent:main:main',
-    agentId: 'main',
+    session: { id: 's', key: 'agent:main:main', agentId: 'main' },
+    progress: () => undefined,
     toolCallId: 'c',
     signal: new AbortController().signal,
     aside: <T>(work: () => Promise<T>): Promise<T> => work(),

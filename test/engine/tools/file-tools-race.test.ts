@@ -22,9 +22,8 @@ while (Atomics.load(stop, 0) === 0) {
 const TRIES = 200;
 
 const CONTEXT = {
-  sessionId: 's',
-  sessionKey: 'agent:main:main',
-  agentId: 'main',
+  session: { id: 's', key: 'agent:main:main', agentId: 'main' },
+  progress: () => undefined,
   toolCallId: 'c',
   signal: new AbortController().signal,
   aside: <T>(work: () => Promise<T>): Promise<T> => work(),

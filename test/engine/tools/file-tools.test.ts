@@ -30,9 +30,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const CONTEXT = {
-  sessionId: 's',
-  sessionKey: 'agent:main:main',
-  agentId: 'main',
+  session: { id: 's', key: 'agent:main:main', agentId: 'main' },
+  progress: () => undefined,
   toolCallId: 'c',
   signal: new AbortController().signal,
   aside: <T>(work: () => Promise<T>): Promise<T> => work(),

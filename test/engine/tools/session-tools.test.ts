@@ -117,7 +117,7 @@ describe('what a session can reach', () => {
     await using at = await openFamily(caller());
     const answer = await ask(at.reprise, use('sessions_history', input));
     expect(answer).toContain('"isError":true');
-    expect(answer).toMatch(/no session |name the session|limit cannot be/);
+    expect(answer).toMatch(/no session |name the session|limit cannot be|do not fit/);
   });
 
   test('by a label that two children have says which they are', async () => {

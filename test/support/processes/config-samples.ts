@@ -19,6 +19,7 @@ export const SAMPLES: Readonly<Record<string, unknown>> = {
   'models.openai-compatible.includeUsage': false,
   contextTokens: 50_000,
   profile: 'claw0',
+  tools: ['/srv/tools.ts'],
   maxSteps: 7,
   stuckAfterMs: 30_000,
   'compaction.cut': { kind: 'keep-turns', turns: 3 },

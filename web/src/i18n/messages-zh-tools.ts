@@ -32,6 +32,16 @@ export const CHINESE_TOOLS: Pick<MessageTable, keyof ToolMessages> = {
   'tool.stopped': () => '工具在完成之前被停止。',
   'tool.skipped': () => '因为有新消息，跳过了这次调用，没有运行。',
   'tool.badOutput': () => '工具返回的内容既不是文字也不是图片。',
+  'tool.badInput': ({ tool, issues }) =>
+    `参数不符合工具 ${tool} 的输入：${issues.join('；')}。请更正参数后再调用。`,
+  'tool.badImage': () => '工具返回的图片不是带图片类型的 base64 数据。',
+  'tool.notJson': ({ reason }) => `工具返回的值不能表示为 JSON：${reason}`,
+  'tool.tooMuchOutput': ({ limit, max }) =>
+    limit === 'blocks' ? `工具返回的内容块超过 ${max} 个。` : `工具返回的图片（base64）超过 ${max} 字节。`,
+  'tool.noJsonSchema': ({ tool, vendor }) =>
+    `工具“${tool}”的输入是 ${vendor} 模式，无法表示为 JSON Schema。请加上 inputSchema。`,
+  'tool.listFailed': ({ reason }) => `函数 tools 失败：${reason}。请更正程序传入的 tools 函数。`,
+  'tool.listSlow': ({ seconds }) => `函数 tools 没有在 ${seconds} 秒内返回。请更正程序传入的 tools 函数。`,
   'tool.ownSession': () => '这是自己的会话，请指定另一个会话。',
   'tool.sessionName': () => '请用 sessionKey 或 label 指定会话，不要同时使用两者。',
   'tool.sameLabel': ({ keys }) => `有多个会话使用此标签，请用 sessionKey 指定其中一个：${keys.join('、')}。`,
