@@ -134,6 +134,7 @@ export {
 } from './engine/commands/commands.ts';
 export { runCommand } from './engine/commands/run-command.ts';
 export type { DoneEvent, ErrorEvent, GuardEvent, SessionEvent, TurnEvent } from './engine/events.ts';
+export type { MergeOptions, MergeResult } from './engine/history/merge-history.ts';
 export type { PurgeReport, PurgeSessionOptions, TextCopy } from './engine/history/purge-session.ts';
 export type { UndoResult } from './engine/history/take-step.ts';
 export type { ResetPolicy, ResetRules } from './engine/intake/freshness.ts';
@@ -363,6 +364,7 @@ export { type Issue, type IssueKind, IssueLog } from './transcript/issues.ts';
 export type { JsonObject } from './transcript/json.ts';
 export { DEFAULT_RECORD_LIMITS, type RecordLimits } from './transcript/limits.ts';
 export { type BadLine, type DecodedLine, decodeLine, encodeLine } from './transcript/line.ts';
+export type { MergeFormat } from './transcript/merge/read-messages.ts';
 export {
   createTranscriptReader,
   parseTranscript,

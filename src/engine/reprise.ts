@@ -38,6 +38,7 @@ import { type Command, type UnknownCommand, unknownCommand } from './commands/co
 import { runCommand } from './commands/run-command.ts';
 import { EngineContext } from './engine-context.ts';
 import type { DoneEvent, ErrorEvent, SessionEvent } from './events.ts';
+import type { MergeOptions, MergeResult } from './history/merge-history.ts';
 import { type PurgeReport, type PurgeSessionOptions, purgeSession } from './history/purge-session.ts';
 import { Hub } from './hub.ts';
 import type { InboundMessage } from './intake/inbound.ts';
@@ -246,6 +247,19 @@ export class Reprise implements AsyncDisposable {
   /** The children of a session with the state of their tasks, newest first. */
   async runs(parentSessionId: string): Promise<readonly SubagentRun[]> {
     return this.#subagents.runs(parentSessionId);
+  }
+
+  /**
+   * Appends what is new in the full history that another program holds: a history that continues a known one is
+   * continued, one that differs becomes a branch below the last common message, a known one adds nothing. The
+   * messages are those of the named API, whatever ids, order of results or spelling it uses.
+   */
+  async mergeHistory(
+    sessionId: string,
+    messages: readonly unknown[],
+    options: MergeOptions,
+  ): Promise<MergeResult> {
+    return (await this.session({ id: sessionId })).mergeHistory(messages, options);
   }
 
   /** The events of an accepted message from now on, until its turn has ended. */

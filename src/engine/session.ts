@@ -23,6 +23,7 @@ import { checkOneOf } from './check-config.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { forkSession } from './history/fork-session.ts';
+import { type MergeOptions, type MergeResult, mergeHistory } from './history/merge-history.ts';
 import { readHistory } from './history/read-history.ts';
 import { type SayAgainOptions, sayAgain } from './history/say-again.ts';
 import { type StepRequest, takeStep, type UndoResult } from './history/take-step.ts';
@@ -279,6 +280,12 @@ export class Session {
     readonly id?: string;
   } = {}): Promise<SessionRecord> {
     return forkSession(this.#context.store, await this.record(), { at, id });
+  }
+
+  /** Appends what is new in the full history that another program holds. */
+  async mergeHistory(messages: readonly unknown[], options: MergeOptions): Promise<MergeResult> {
+    const { store } = this.#context;
+    return mergeHistory({ store, lane: this.#runner.lane, sessionId: this.id }, messages, options);
   }
 
   /** What the model saw in a turn and why; unset: the last turn. */

@@ -64,6 +64,16 @@ export function leafBefore(all: readonly Entry[], path: readonly Entry[], at: nu
   return leafMove(all, path[at]?.parentId ?? null, { undoes: path.at(-1)?.id });
 }
 
+/** A move to an entry, or before the first one: what follows becomes a branch. */
+export function moveTo(all: readonly Entry[], parentId: string | null): NewEntry {
+  return leafMove(all, parentId, { ...leftBehind(all), branch: true });
+}
+
+function leftBehind(all: readonly Entry[]): { readonly undoes?: string } {
+  const left = all[buildTree(all).leaf]?.id;
+  return left === undefined ? {} : { undoes: left };
+}
+
 function leafMove(all: readonly Entry[], parentId: string | null, data: JsonObject): NewEntry {
   const tokenEstimate = tokensAtEntry(all, parentId);
   return { type: 'custom', customType: 'reprise.leaf', parentId, data: { ...data, tokenEstimate } };
@@ -95,10 +105,7 @@ export function branchMove(
     throw failure('NOT_FOUND', 'entry.missing', { entry: entryId }, { details: { entry: entryId } });
   const to =
     place === 'end' ? lastStoodBelow(tree, at) : place === 'before' ? (tree.parents[at] ?? ROOT) : at;
-  const left = all[tree.leaf]?.id;
-  const data = { ...(left !== undefined && { undoes: left }), branch: true };
-  const entry = leafMove(all, all[to]?.id ?? null, data);
-  return { entry, isHere: to === tree.leaf };
+  return { entry: moveTo(all, all[to]?.id ?? null), isHere: to === tree.leaf };
 }
 
 /** The last leaf of the conversation on the branch that begins at a position. */

@@ -61,13 +61,13 @@ export interface StoredResult {
   readonly isError: boolean;
 }
 
-const INTERRUPTED = '[interrupted]';
-const NO_RESULT = '[interrupted: no result of this call was recorded]';
-const EMPTY_TURN = '(empty message)';
-const NO_OUTPUT = '(no output)';
-const OPENING = '[The conversation starts with the assistant.]';
+export const INTERRUPTED = '[interrupted]';
+export const NO_RESULT = '[interrupted: no result of this call was recorded]';
+export const EMPTY_TURN = '(empty message)';
+export const NO_OUTPUT = '(no output)';
+export const OPENING = '[The conversation starts with the assistant.]';
 const TOO_DEEP = '[arguments left out: nested too deeply]';
-const TOOL_IMAGES = '[Images from the tool results above:]';
+export const TOOL_IMAGES = '[Images from the tool results above:]';
 
 interface OpenCall {
   readonly part: CallPart;
@@ -338,7 +338,7 @@ function isComplete(block: JsonObject): boolean {
 }
 
 /** Input is always an object: some tools store its JSON text, some store nothing if there are no arguments. */
-function callInput(value: unknown): JsonObject {
+export function callInput(value: unknown): JsonObject {
   let input = value;
   if (typeof value === 'string') {
     try {

@@ -36,7 +36,7 @@ export interface Projection {
   readonly notes: Readonly<ProjectionNotes>;
 }
 
-const HIDDEN_RESULT: readonly ContentBlock[] = [{ type: 'text', text: '[removed from the context]' }];
+export const HIDDEN_RESULT: readonly ContentBlock[] = [{ type: 'text', text: '[removed from the context]' }];
 
 /**
  * Converts stored entries to a conversation that every provider of the target's family accepts (P4). Stored history
@@ -139,7 +139,7 @@ function ownModelJudge(target: Target, current: Selection['model']): (message: J
   };
 }
 
-function shellText({ command, output, exitCode, cancelled }: JsonObject): string {
+export function shellText({ command, output, exitCode, cancelled }: JsonObject): string {
   const lines = [`The user ran a shell command:\n$ ${String(command)}`];
   lines.push(typeof output === 'string' && output.trim() !== '' ? output : '(no output)');
   if (cancelled === true) lines.push('(cancelled)');
