@@ -222,7 +222,9 @@ test('/export writes what is left of a session whose image is lost, and says wha
     };
     const input = '/export rest.jsonl\n/help\n/help export\n';
     const { stdout, stderr } = reprise(['chat', '-s', 'pictured'], { env, input, cwd: own });
-    expect(stderr).toMatch(/note: 1 large part of pictured is missing or damaged[^\n]*\nWritten to rest\.jsonl as v3\./);
+    expect(stderr).toMatch(
+      /note: 1 large part of pictured is missing or damaged[^\n]*\nWritten to rest\.jsonl as v3\./,
+    );
     expect(readFileSync(join(own, 'rest.jsonl'), 'utf8')).toContain('look at this');
     expect(stdout).toMatch(
       / {2}\/export \[file\] \[--redact\] +write the transcript[^\n]*\n[\s\S]* {2}\/quit +leave/,
@@ -232,18 +234,15 @@ test('/export writes what is left of a session whose image is lost, and says wha
   rmSync(own, { recursive: true });
 });
 
-test.each(['--model', '--profile', '--store'])(
-  '%s is for a home and is refused with a server',
-  (flag) => {
-    expect(run([flag, 'nonsense', '-p', 'hi'], '')).toMatchObject({
-      status: 2,
-      stdout: '',
-      stderr: expect.stringMatching(
-        new RegExp(`${flag} has no effect with --url[^\\n]*\\n[^\\n]*Leave out ${flag}, or --url`),
-      ),
-    });
-  },
-);
+test.each(['--model', '--profile', '--store'])('%s is for a home and is refused with a server', (flag) => {
+  expect(run([flag, 'nonsense', '-p', 'hi'], '')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      new RegExp(`${flag} has no effect with --url[^\\n]*\\n[^\\n]*Leave out ${flag}, or --url`),
+    ),
+  });
+});
 
 test('what is said again is answered here, and what began with a slash reaches the model', {
   timeout,
