@@ -80,7 +80,7 @@ export interface StatsAnswer {
   readonly bytes: number;
   readonly behind: number;
   readonly disk?: { readonly freeBytes: number; readonly minFreeBytes: number };
-  readonly rebuilding?: { readonly done: number; readonly total: number };
+  readonly rebuilding?: { readonly done: number; readonly total: number; readonly listed?: number };
   readonly search?: {
     readonly done: number;
     readonly total: number;

@@ -70,7 +70,7 @@ export const statsAnswer: z.ZodType = z.object({
   bytes: z.number(),
   behind: z.int(),
   disk: z.object({ freeBytes: z.number(), minFreeBytes: z.number() }).optional(),
-  rebuilding: progress.optional(),
+  rebuilding: progress.extend({ listed: z.int().optional() }).optional(),
   search: progress.extend({ bytes: z.number(), problem: z.string().optional() }).optional(),
   lanes: z.record(z.string(), lane),
 });

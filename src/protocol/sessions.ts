@@ -128,16 +128,18 @@ export const allSessionsQuery: z.ZodType<AllSessionsQuery> = z.strictObject({
 /** Newest first, or in the requested order. */
 export interface SessionList extends Page<SessionView> {
   readonly cursor: string | null;
-  /** Set while the index is rebuilt: sessions that were not read yet are missing. */
-  readonly rebuilding?: { readonly done: number; readonly total: number } | undefined;
+  /** Set while the index is rebuilt: only `listed` of `total` sessions can be in lists, and `done` have counts. */
+  readonly rebuilding?:
+    | { readonly done: number; readonly total: number; readonly listed?: number | undefined }
+    | undefined;
 }
 
 export const sessionListSchema: z.ZodType<SessionList> = z.object({
   ...pageShape(sessionSchema),
   cursor: z.string().nullable(),
-  rebuilding: z.object({ done: z.int(), total: z.int() }).optional().meta({
+  rebuilding: z.object({ done: z.int(), total: z.int(), listed: z.int().optional() }).optional().meta({
     description:
-      'Set while the index is rebuilt from the transcripts: sessions that were not read yet are missing.',
+      'Set while the index is rebuilt from the transcripts: `listed` of `total` sessions can be in lists, and the counts of `done` of them are complete.',
   }),
 });
 

@@ -34,7 +34,7 @@ test('a list is marked as incomplete while the index is being rebuilt, and not a
     runBeside(['ls'], { env }),
     runBeside(['ls', '--json'], { env }),
   ]);
-  expect(people.stderr).toContain('This list is incomplete');
+  expect(people.stderr).toContain('Message counts are incomplete');
   expect(JSON.parse(program.stdout)).toMatchObject({ rebuilding: { done: 0, total: 1 } });
 
   // Nothing was ever said in it: the row goes with its file, and the rebuild ends.

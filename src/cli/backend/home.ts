@@ -87,11 +87,32 @@ export async function openHomeToRead(home: Home): Promise<Store> {
 
 export async function openHomeWith(home: Home): Promise<{ readonly store: Store; readonly home: Home }> {
   const store = await openHomeAsItIs(home);
+  await waitForCounts(store);
+  return { store, home };
+}
+
+interface WaitOptions {
+  /** Without it, waits until every transcript was read. */
+  readonly atMostMs?: number;
+}
+
+/**
+ * Waits, with a progress bar, while a lost index is rebuilt. The titles of all transcripts that can be read are always
+ * waited for.
+ */
+export async function waitForCounts(
+  store: Store,
+  { atMostMs = Number.POSITIVE_INFINITY }: WaitOptions = {},
+): Promise<void> {
   using progress = new Progress('rebuilding the index, transcripts');
-  for (;;) {
+  const until = performance.now() + atMostMs;
+  for (let listedBefore = -1; ; ) {
     const { rebuilding } = await store.stats();
-    if (rebuilding === undefined) return { store, home };
-    progress.show(rebuilding.done, rebuilding.total);
+    if (rebuilding === undefined) return;
+    const { done, total, listed } = rebuilding;
+    if (performance.now() > until && (listed === total || listed === listedBefore)) return;
+    listedBefore = listed;
+    progress.show(listed < total ? listed : done, total);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }

@@ -4,7 +4,10 @@ import type { SessionIndex } from '../../store/port/session-index.ts';
 import type { ListQuery, SessionPage, Store } from '../../store/port/store.ts';
 import type { Options } from '../options.ts';
 import type { Lister } from './backend.ts';
-import { type Home, homeOf, isOnlyRead, openHomeWith } from './home.ts';
+import { type Home, homeOf, isOnlyRead, openHomeAsItIs, waitForCounts } from './home.ts';
+
+/** After the titles of 10,000 transcripts were read, most of the counts are known within this time too. */
+const COUNTS_WAIT_MS = 3000;
 
 /** Lists by a look at the index where that can be relied on, and opens the store where it cannot. */
 class LocalLister implements Lister {
@@ -21,7 +24,9 @@ class LocalLister implements Lister {
     const page = this.#index?.list(query);
     if (page !== undefined) return page;
     this.#leaveIndex();
-    this.#store ??= (await openHomeWith(this.#home)).store;
+    this.#store ??= await openHomeAsItIs(this.#home);
+    // Titles and times are known first. A list marks counts that take longer than this as incomplete.
+    await waitForCounts(this.#store, { atMostMs: COUNTS_WAIT_MS });
     return this.#store.list(query);
   }
 

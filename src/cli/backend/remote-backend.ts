@@ -36,7 +36,13 @@ export class RemoteBackend implements Backend {
   async list({ text, ...query }: ListQuery): Promise<SessionPage> {
     const asked = { ...query, ...(text !== undefined && { q: text }) };
     const { data, cursor, rebuilding } = await this.client.sessions(asked);
-    return { sessions: data.map(toRecord), cursor, ...(rebuilding !== undefined && { rebuilding }) };
+    return {
+      sessions: data.map(toRecord),
+      cursor,
+      ...(rebuilding !== undefined && {
+        rebuilding: { ...rebuilding, listed: rebuilding.listed ?? rebuilding.done },
+      }),
+    };
   }
 
   find(ref: string, options: RefOptions = {}): Promise<SessionRecord> {

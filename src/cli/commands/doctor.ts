@@ -239,7 +239,7 @@ async function storeChecks(home: Home, rebuildSearch: boolean): Promise<Check[]>
             name: 'index',
             ok: false,
             detail: `being rebuilt: ${rebuilding.done} of ${rebuilding.total} transcripts read`,
-            next: 'Any process that uses this home continues the rebuild; "reprise ls" waits until it is done.',
+            next: 'Any process that uses this home continues the rebuild; "reprise verify" waits until it is done.',
           },
         ]),
     ...(server === undefined ? [transcriptsCheck(behind, problems)] : []),

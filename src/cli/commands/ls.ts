@@ -3,7 +3,13 @@ import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts
 import { failure } from '../../messages/failure.ts';
 import { quoted } from '../../messages/quoted.ts';
 import { CursorChain } from '../../store/port/cursor-chain.ts';
-import type { ListQuery, ListSort, SessionPage, SessionRecord } from '../../store/port/store.ts';
+import type {
+  ListQuery,
+  ListSort,
+  RebuildProgress,
+  SessionPage,
+  SessionRecord,
+} from '../../store/port/store.ts';
 import { type Lister, openLister } from '../backend/backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { asStarted } from '../started-as.ts';
@@ -42,11 +48,14 @@ export async function ls(text: string | undefined, options: Options): Promise<vo
   }
   const now = new Date();
   for (const session of sessions) print(line(session, now));
-  if (rebuilding !== undefined)
-    say(
-      `This list is incomplete: the index is being rebuilt, ${rebuilding.done} of ${rebuilding.total} transcripts read.`,
-    );
+  if (rebuilding !== undefined) say(incomplete(rebuilding));
   if (hasMore) say(`… more sessions: raise --limit, or continue with --after ${sessions.at(-1)?.id}`);
+}
+
+function incomplete({ done, total, listed }: RebuildProgress): string {
+  return listed < total
+    ? `This list is incomplete: the index is being rebuilt, ${listed} of ${total} transcripts listed.`
+    : `Message counts are incomplete: the index is being rebuilt, ${done} of ${total} transcripts counted.`;
 }
 
 async function noSessions(lister: Lister): Promise<string> {

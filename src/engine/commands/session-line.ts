@@ -18,11 +18,12 @@ export function sessionName(session: Named): string {
 }
 
 export function factsOf(record: SessionRecord, now: Date): SessionFacts {
-  const { id, sessionKey, messageCount: messages, lastAt, corruptAt } = record;
+  const { id, sessionKey, messageCount, lastSeq, lastAt, corruptAt } = record;
   return {
     id,
     sessionKey,
-    messages,
+    // Only the header of its transcript was read, so the count is unknown.
+    messages: lastSeq === 0 ? null : messageCount,
     minutesAgo: minutesAgo(lastAt, now),
     isDamaged: corruptAt !== undefined,
   };

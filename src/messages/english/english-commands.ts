@@ -265,7 +265,8 @@ function inList({ name, id, messages }: Named): string {
 
 /** "id · key · 3 messages · 5 min ago" */
 export function factsText({ id, sessionKey, messages, minutesAgo, isDamaged }: SessionFacts): string {
-  return `${id} · ${sessionKey} · ${counted(messages, 'message')} · ${ago(minutesAgo)}${isDamaged ? ' · damaged' : ''}`;
+  const size = messages === null ? 'messages not counted yet' : counted(messages, 'message');
+  return `${id} · ${sessionKey} · ${size} · ${ago(minutesAgo)}${isDamaged ? ' · damaged' : ''}`;
 }
 
 function also(aliases: readonly string[]): string {

@@ -47,7 +47,8 @@ export type CacheBreak =
 export interface SessionFacts {
   readonly id: string;
   readonly sessionKey: string;
-  readonly messages: number;
+  /** Null while the index is rebuilt and the transcript was not counted yet. */
+  readonly messages: number | null;
   readonly minutesAgo: number;
   readonly isDamaged: boolean;
 }

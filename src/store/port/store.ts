@@ -374,6 +374,9 @@ export interface StoreStats {
 }
 
 export interface RebuildProgress {
+  /** Transcripts whose lines were counted. */
   readonly done: number;
   readonly total: number;
+  /** Transcripts that lists show. Those whose lines were not counted yet have 0 messages there. */
+  readonly listed: number;
 }

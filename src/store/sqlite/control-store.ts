@@ -104,7 +104,7 @@ interface ControlStoreParts {
 const MAX_READ_DEATHS = 3;
 
 /** Used if the disk fails, so that the progress of the rebuild is unknown. */
-const UNKNOWN_PROGRESS: RebuildProgress = { done: 0, total: 0 };
+const UNKNOWN_PROGRESS: RebuildProgress = { done: 0, total: 0, listed: 0 };
 
 /**
  * Implements the port with a writer and a reader thread. The memory, SQLite and JSONL stores differ only in their
@@ -309,6 +309,9 @@ export class ControlStore implements Store {
   }
 
   async list(query: ListQuery = {}): Promise<SessionPage> {
+    // Without a writer, the list shows what the index has.
+    if (this.#rebuilding)
+      await this.#writer.call('prepare', { op: 'list', args: query }).catch(() => undefined);
     // Read the progress before the list: sessions read in between make the list longer, but never wrongly complete.
     const rebuilding = await this.#rebuildProgress().catch(() => UNKNOWN_PROGRESS);
     const page = await this.#reader.call<SessionPage>('list', query);

@@ -238,7 +238,8 @@ function named(name: string): string {
 }
 
 function factsText({ id, sessionKey, messages, minutesAgo, isDamaged }: SessionFacts): string {
-  return `${id} · ${sessionKey} · ${messages} 条消息 · ${ago(minutesAgo)}${isDamaged ? ' · 已损坏' : ''}`;
+  const size = messages === null ? '消息尚未计数' : `${messages} 条消息`;
+  return `${id} · ${sessionKey} · ${size} · ${ago(minutesAgo)}${isDamaged ? ' · 已损坏' : ''}`;
 }
 
 function ago(minutes: number): string {

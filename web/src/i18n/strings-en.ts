@@ -79,7 +79,7 @@ export const EN = {
   tokens: 'tokens',
   messages: '{} messages',
   damagedMark: 'damaged',
-  listIncomplete: 'The index is being rebuilt. Some sessions are not listed yet.',
+  listIncomplete: 'The index is being rebuilt. Message counts are not complete yet.',
   oneMessage: '1 message',
   menu: 'Show sessions',
   chat: 'Chat',

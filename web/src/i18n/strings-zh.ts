@@ -80,7 +80,7 @@ export const ZH: Words = {
   tokens: '词元',
   messages: '{} 条消息',
   damagedMark: '已损坏',
-  listIncomplete: '正在重建索引，部分会话尚未列出。',
+  listIncomplete: '正在重建索引，消息数尚不完整。',
   oneMessage: '1 条消息',
   menu: '显示会话列表',
   chat: '聊天',

@@ -15,6 +15,7 @@ import { adoptOrigin, rememberSourceIds } from '../../sqlite/write/sources.ts';
 import type { Owner } from '../folders.ts';
 import { addMark, lastMark, MARK_BYTES } from '../marks.ts';
 import { readRange } from '../transcript-files.ts';
+import type { Peek } from './peek.ts';
 
 const CHUNK = 1024 * 1024;
 const LF = 10;
@@ -255,15 +256,21 @@ export function setKey(db: Database, row: SessionRow, key: string): void {
   );
 }
 
-/** Creates a row for an unknown transcript from its header. */
-export function insertFromHeader(db: Database, header: JsonObject, { id, agentId }: Owner): void {
+/** Creates a row for an unknown transcript from its header, and from what its ends show. */
+export function insertFromHeader(
+  db: Database,
+  header: JsonObject,
+  { id, agentId }: Owner,
+  { title, lastAt, status }: Partial<Peek> = {},
+): void {
   const { key, timestamp, parentSession } = header;
   const at = typeof timestamp === 'string' ? timestamp : new Date(0).toISOString();
   const canonical = typeof key === 'string' ? formatSessionKey(parseSessionKey(key)) : '';
   const parts = canonical === '' ? undefined : parseSessionKey(canonical);
   db.run(
-    `INSERT OR IGNORE INTO sessions (id, agent_id, key, kind, channel, parent_id, created_at, last_at, recent, seq, q)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
+    `INSERT OR IGNORE INTO sessions
+     (id, agent_id, key, kind, channel, parent_id, created_at, last_at, recent, title, status, seq, q)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
     id,
     parseAgentId(agentId),
     canonical,
@@ -271,7 +278,9 @@ export function insertFromHeader(db: Database, header: JsonObject, { id, agentId
     parts !== undefined && 'channel' in parts ? (parts.channel ?? null) : null,
     typeof parentSession === 'string' ? parentSession : null,
     at,
-    at,
-    recentOf(at),
+    lastAt ?? at,
+    recentOf(lastAt ?? at),
+    title ?? '',
+    status ?? 'open',
   );
 }

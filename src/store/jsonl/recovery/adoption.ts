@@ -61,7 +61,8 @@ export class Adoption {
     const row = findSession(this.#db, this.#owner.id);
     if (row === undefined || row.seq > 0) return true;
     if (this.#work === undefined) {
-      const own = { ...row };
+      // The lines decide; what a look at the ends of the file showed was for lists.
+      const own = { ...row, title: '', status: 'open' as const, last_at: row.created_at };
       this.#fd = this.#open();
       this.#work = { row: own, adopter: createAdopter(this.#db, own, { from: 0 }) };
     }

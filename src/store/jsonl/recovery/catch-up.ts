@@ -56,8 +56,13 @@ export class CatchUp {
   }
 
   /** Whether the names of all files are known. */
-  get isListed(): boolean {
+  get hasNames(): boolean {
     return this.#options.home === undefined || this.#agents?.length === 0;
+  }
+
+  /** Whether all headers were read, or could not be read. */
+  get hasHeaders(): boolean {
+    return this.hasNames && [...this.#folders.values()].every(({ unknown }) => unknown.length === 0);
   }
 
   /** @returns `undefined` if nothing has to be read again. */
@@ -66,7 +71,7 @@ export class CatchUp {
     const { convlogs } = this.#options;
     const left = this.#unknown.size + unread + (convlogs?.left() ?? 0);
     const done = this.#taken + (convlogs?.taken ?? 0);
-    return left === 0 ? undefined : { done, total: done + left };
+    return left === 0 ? undefined : { done, total: done + left, listed: done + left - this.#unknown.size };
   }
 
   /** Reads the names of all files, one folder at a time. @returns true when all are known. */
@@ -97,8 +102,17 @@ export class CatchUp {
   /**
    * Takes one step towards what a request needs. @returns true when it is ready; throws if it cannot be made ready.
    */
-  advance({ id, andItsKey = false, key, keys = [], all = false, chats = [] }: Need): boolean {
+  advance({
+    id,
+    andItsKey = false,
+    key,
+    keys = [],
+    all = false,
+    headers = false,
+    chats = [],
+  }: Need): boolean {
     const { convlogs } = this.#options;
+    if (headers && this.#advanceHeaders()) return false;
     if (convlogs !== undefined && !chats.every((chat) => convlogs.advance(chat))) return false;
     if (id !== undefined && !this.#advanceSession(id, andItsKey)) return false;
     if (key !== undefined && !this.#advanceKey(key)) return false;
@@ -142,7 +156,7 @@ export class CatchUp {
 
   /** Takes one step of the remaining work. @returns false when nothing is left to do. */
   advanceAll(): boolean {
-    for (const folder of this.#folders.values()) if (this.#nextHeader(folder)) return true;
+    if (this.#advanceHeaders()) return true;
     const unread = this.#db
       .rows<{ id: string; agent_id: string }>(`${NEXT_UNREAD} LIMIT ?`, this.#failed.size + 1)
       .find(({ id }) => !this.#failed.has(id));
@@ -152,6 +166,11 @@ export class CatchUp {
     }
     for (const folder of this.#folders.values()) if (this.#nextSize(folder)) return true;
     return this.#options.convlogs?.advanceAll() ?? false;
+  }
+
+  #advanceHeaders(): boolean {
+    for (const folder of this.#folders.values()) if (this.#nextHeader(folder)) return true;
+    return false;
   }
 
   #nextHeader({ agentId, unknown }: Folder): boolean {

@@ -9,6 +9,8 @@ export interface Need {
   /** Also all sessions of these keys. */
   readonly keys?: readonly string[];
   readonly all?: boolean;
+  /** The headers of all files: every session, with its title and time. */
+  readonly headers?: boolean;
   /** Chats whose channel log the request reads or writes. */
   readonly chats?: readonly ConvlogChatRef[];
 }
@@ -71,6 +73,7 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   copied: () => ({ all: true }),
   transfer: () => ({ all: true }),
   progress: () => ({}),
+  list: () => ({ headers: true }),
   log: () => ({}),
   chat: ({ chat }) => (chat === undefined ? {} : { chats: [chat] }),
 };

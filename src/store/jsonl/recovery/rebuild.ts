@@ -60,9 +60,10 @@ export class Rebuild {
   }
 
   whenReady(need: Need, done: (error?: RepriseError) => void): void {
-    // A caller that only asks for progress must not wake a rebuild that backs off: that would delay its retry forever.
+    // A caller that only asks for progress or a list must not wake a rebuild that backs off: that would delay its retry forever.
     const asksForNames = Object.keys(need).length === 0;
-    if (this.#isOver || (asksForNames && this.#catchUp.isListed)) {
+    const isReady = need.headers === true ? this.#catchUp.hasHeaders : asksForNames && this.#catchUp.hasNames;
+    if (this.#isOver || isReady) {
       done();
       return;
     }

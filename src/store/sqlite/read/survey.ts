@@ -6,6 +6,7 @@ import { isNewerVersion } from '../../../transcript/records.ts';
 import { type FirstRecord, firstRecord } from '../../jsonl/file-header.ts';
 import { isStranger, type Owner } from '../../jsonl/folders.ts';
 import { insertFromHeader } from '../../jsonl/recovery/adopt.ts';
+import { type Peek, peek } from '../../jsonl/recovery/peek.ts';
 import { openPlain, readRange, sizeOf, type TranscriptFiles } from '../../jsonl/transcript-files.ts';
 import type { Database } from '../database.ts';
 import { findIgnoringCase } from '../session-row.ts';
@@ -16,7 +17,7 @@ const SEARCH_BYTES = 1024 * 1024;
 const NO_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR', 'ENOTSUP']);
 
 type FoundFile =
-  | { readonly kind: 'transcript'; readonly header: JsonObject }
+  | { readonly kind: 'transcript'; readonly header: JsonObject; readonly peeked: Peek }
   /**
    * Written by Reprise, but its header is damaged, missing or of a newer version. `header` holds the readable fields,
    * unverified.
@@ -26,8 +27,9 @@ type FoundFile =
   | { readonly kind: 'foreign' };
 
 /**
- * Inside a transaction: a file that the index does not know becomes a row without lines. A damaged transcript becomes
- * a row as well, so that lists show it; it is also recorded in `strangers` to notice when it is replaced.
+ * Inside a transaction: a file that the index does not know becomes a row without lines, with the title and time that
+ * its ends show. A damaged transcript becomes a row as well, so that lists show it; it is also recorded in `strangers`
+ * to notice when it is replaced.
  */
 export function takeHeader(db: Database, files: TranscriptFiles, { id, agentId }: Owner): void {
   if (findIgnoringCase(db, id) !== undefined) return;
@@ -43,7 +45,7 @@ export function takeHeader(db: Database, files: TranscriptFiles, { id, agentId }
   const found = inspectFile(path, id);
   if (found.kind !== 'transcript')
     db.run('INSERT OR REPLACE INTO strangers VALUES (?, ?, ?, ?)', agentId, id, size, mtimeMs);
-  if (found.kind === 'transcript') insertFromHeader(db, found.header, { id, agentId });
+  if (found.kind === 'transcript') insertFromHeader(db, found.header, { id, agentId }, found.peeked);
   else if (found.kind === 'damaged') insertDamaged(db, found.header, { id, agentId }, mtime.toISOString());
 }
 
@@ -89,17 +91,26 @@ function isKeyOf(key: string, agentId: string): boolean {
 }
 
 function inspectFile(path: string, id: string): FoundFile {
-  const { record = {}, isSealed = false } = readFirst(path) ?? {};
+  const fd = openPlain(path);
+  try {
+    return inspectOpen(fd, id);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function inspectOpen(fd: number, id: string): FoundFile {
+  const { record = {}, isSealed = false } = firstRecord(fd) ?? {};
   const isHeader = record['type'] === 'session';
   if (isHeader && isSealed && record['id'] !== id) return { kind: 'foreign' };
   const isNewer = isHeader && isNewerVersion(record);
   const { key } = record;
   if (isHeader && isSealed && !isNewer && (key === undefined || isValidKey(key)))
-    return { kind: 'transcript', header: record };
+    return { kind: 'transcript', header: record, peeked: peek(fd, sizeOf(fd)) };
   // Another tool's fork of our transcript has its own header, and keeps our seals in the lines it copied.
   const isNamed = record['id'] === id && typeof record['agentId'] === 'string';
   if (isHeader && record['seal'] === undefined && !isNamed) return { kind: 'foreign' };
-  const isOurs = (isNewer && isNamed) || hasOurLines(path);
+  const isOurs = (isNewer && isNamed) || hasOurLines(fd);
   return isOurs ? { kind: 'damaged', header: isHeader ? record : {} } : { kind: 'foreign' };
 }
 
@@ -113,25 +124,20 @@ function isValidKey(key: unknown): boolean {
 }
 
 /** A line with a seal, intact or broken. A file without a single readable line counts too: no tool can read it. */
-function hasOurLines(path: string): boolean {
-  const fd = openPlain(path);
-  try {
-    const bytes = readRange(fd, 0, Math.min(SEARCH_BYTES, sizeOf(fd)));
-    let records = 0;
-    for (let start = 0; start < bytes.length; ) {
-      const lf = bytes.indexOf(10, start);
-      const end = lf === -1 ? bytes.length : lf;
-      const line = decodeLine(bytes.subarray(start, end));
-      if (line.kind === 'record') {
-        if (line.seal !== undefined) return true;
-        records++;
-      }
-      start = end + 1;
+function hasOurLines(fd: number): boolean {
+  const bytes = readRange(fd, 0, Math.min(SEARCH_BYTES, sizeOf(fd)));
+  let records = 0;
+  for (let start = 0; start < bytes.length; ) {
+    const lf = bytes.indexOf(10, start);
+    const end = lf === -1 ? bytes.length : lf;
+    const line = decodeLine(bytes.subarray(start, end));
+    if (line.kind === 'record') {
+      if (line.seal !== undefined) return true;
+      records++;
     }
-    return records === 0;
-  } finally {
-    closeSync(fd);
+    start = end + 1;
   }
+  return records === 0;
 }
 
 export interface StrangerReport {

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../../../src/config/open.ts';
-import type { NewEntry, Store } from '../../../../src/store/port/store.ts';
+import type { NewEntry, SessionRecord, Store } from '../../../../src/store/port/store.ts';
 import { SCHEMA_VERSION } from '../../../../src/store/sqlite/schema.ts';
 import { startDriver } from '../../../../testing/crash/driver-process.ts';
 import { replay } from '../../../support/engine/replay.ts';
@@ -153,6 +153,63 @@ describe('T17 a home of 1,500 transcripts without its index', { tags: 'long' }, 
     expect(count('inbox')).toBe(1);
   });
 });
+
+describe('the first list after a lost index', { tags: 'long' }, () => {
+  const longText = 'x'.repeat(40_000);
+
+  test('has every session with its title and time, and marks counts as incomplete until they are known', async () => {
+    writeMany(home, 1500);
+    const first = await openHome();
+    // A name at the end of a long file, a session in the trash, and one without a message.
+    await first.create({ id: 'named', key: KEY });
+    await first.append('named', [say('what is this about?'), say(longText), say(longText)]);
+    await first.patch('named', {}, { title: 'A long story' });
+    await first.create({ id: 'gone', key: 'agent:main:tg:direct:gone' });
+    await first.append('gone', [say('throw me away')]);
+    await first.delete('gone');
+    await first.create({ id: 'empty', key: 'agent:main:tg:direct:empty' });
+    const complete = await everySession(first);
+    await close(first);
+    rmSync(control());
+
+    const store = await openHome();
+    const { rebuilding } = await store.list({ limit: 1 });
+    expect(rebuilding).toMatchObject({ total: 1503, listed: 1503 });
+    expect(rebuilding?.done).toBeLessThan(1503);
+    expect(await everySession(store)).toEqual(complete);
+    expect(complete.find(({ id }) => id === 'named')).toMatchObject({ title: 'A long story' });
+    expect(complete.find(({ id }) => id === 'gone')).toMatchObject({ status: 'deleted' });
+    await rebuilt(store);
+    expect(await everySession(store)).toEqual(complete);
+    expect((await store.list({ sort: 'messages', limit: 1 })).rebuilding).toBeUndefined();
+  });
+
+  test('a title that only the middle of a file has comes with the counts', async () => {
+    writeMany(home, 1500);
+    const first = await openHome();
+    await first.create({ id: 'named', key: KEY });
+    await first.append('named', [say('what is this about?'), say(longText)]);
+    await first.patch('named', {}, { title: 'In the middle' });
+    await first.append('named', [say(longText), say('bye')]);
+    await close(first);
+    rmSync(control());
+    const store = await openHome();
+    await rebuilt(store);
+    expect(await store.get('named')).toMatchObject({ title: 'In the middle' });
+  });
+});
+
+type Listed = Pick<SessionRecord, 'id' | 'title' | 'lastAt' | 'status'>;
+
+async function everySession(store: Store): Promise<Listed[]> {
+  const found: Listed[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await store.list({ status: 'any', limit: 1000, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.sessions.map(({ id, title, lastAt, status }) => ({ id, title, lastAt, status })));
+    cursor = page.cursor;
+  }
+  return found;
+}
 
 describe('what only the lines say is known before it is needed', () => {
   beforeEach(() => {
