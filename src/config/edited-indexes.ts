@@ -6,11 +6,16 @@ export { findEditedIndexes } from '../store/sqlite/sessions-json-file.ts';
 export function editedIndexText(file: string): string {
   return (
     `${file} is a sessions.json with changes that Reprise did not make. Reprise writes that file and never reads it. ` +
-    `To read the changes: ${importCommand(file)}. Then remove the file.`
+    `${nextStepsOf(file)} Then remove the file.`
   );
 }
 
-export function importCommand(file: string): string {
+/** An import adds sessions and never renames one that is here, because it may have been renamed here later. */
+export function nextStepsOf(file: string): string {
+  return `To add sessions that only it lists: ${importCommand(file)}. To rename one: reprise rename <ref> <label>.`;
+}
+
+function importCommand(file: string): string {
   return `reprise import '${file.replaceAll("'", "'\\''")}'`;
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { findEditedIndexes, importCommand } from '../../config/edited-indexes.ts';
+import { findEditedIndexes, nextStepsOf } from '../../config/edited-indexes.ts';
 import { filesOf, type LocalKind, STORE_FILES, storesIn, unusedIn } from '../../config/home-stores.ts';
 import { RepriseError } from '../../errors.ts';
 import { byteCount, count, counted } from '../../messages/english-format.ts';
@@ -107,12 +107,7 @@ function editedIndexChecks(path: string): Check[] {
     const isMoved = basename(file) !== 'sessions.json';
     const detail = `${file} has changes that Reprise did not make`;
     const then = isMoved ? 'Then remove the file.' : 'The next change of a session moves the file aside.';
-    return {
-      name: 'sessions.json',
-      ok: false,
-      detail,
-      next: `To read them: ${importCommand(file)}. ${then}`,
-    };
+    return { name: 'sessions.json', ok: false, detail, next: `${nextStepsOf(file)} ${then}` };
   });
 }
 

@@ -306,6 +306,9 @@ describe('a home from the command line', () => {
       new RegExp(`warn sessions.json: ${aside} has changes.*\n.*reprise import '${aside}'`),
     );
     expect(run(...command, '--yes').status).toBe(0);
+    // As the report says, an import renames no session that is here.
+    expect(stderr).toContain('To rename one: reprise rename <ref> <label>.');
+    expect(run('ls').stdout).not.toContain('Fix the car');
     rmSync(aside);
     expect(run('doctor').stdout).not.toContain('sessions.json');
   });
