@@ -446,7 +446,6 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'import.cutDatabase': { path: '/a.db', bytes: 4096, expected: 8192 },
   'import.missingColumns': { path: '/a.db', columns: ['role'] },
   'import.otherDatabase': { path: '/a.db', shown: ['"users"'], tables: 3 },
-  'import.noBlob': { blob: 'sha256:00' },
   'backup.notRead': { path: '/a.backup', problem: 'notFile', errno: null },
   'backup.notBackup': { path: '/a.txt' },
   'backup.newer': { path: '/a.backup', version: 3, known: 2 },

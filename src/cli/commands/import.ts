@@ -56,7 +56,7 @@ export async function importSessions(path: string, options: ImportCommandOptions
 }
 
 function isWork({ action }: SessionPlan): boolean {
-  return action === 'new' || action === 'resume' || action === 'settings';
+  return action === 'new' || action === 'resume' || action === 'grown' || action === 'settings';
 }
 
 async function run(

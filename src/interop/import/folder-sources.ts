@@ -147,11 +147,16 @@ function foundTranscript({ path, agentId }: SessionFolder, name: string, index: 
   const { fallbackId = '' } = described;
   return {
     place,
+    tool: toolOfForm(index.form),
     agentId,
     ...described,
     fallbackFrom: index.form === 'ZyHive' ? routeOfZyhive(fallbackId, agentId) : undefined,
     read: () => readTranscriptFile(place, { mayBeEmpty: true }),
   };
+}
+
+function toolOfForm(form: SourceIndex['form']): string | undefined {
+  return form === 'claw0 (classic)' ? 'claw0-classic' : form?.toLowerCase();
 }
 
 async function readIndex(

@@ -7,8 +7,20 @@ import type { NewEntry, Store } from '../../store/port/store.ts';
 import { blobNames } from '../../transcript/blobs.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../transcript/json.ts';
-import { acceptedBefore, contentHash, recognizeSession, type SourceIdentity } from './recognize-session.ts';
+import { LossCounter, type LossReport, lossText, NO_LOSS } from './loss-report.ts';
+import type { StoredPart } from './match-stored.ts';
+import { normalizeEntries } from './normalize-entries.ts';
+import {
+  acceptedBefore,
+  beginningHash,
+  contentHash,
+  oldContentHash,
+  type Recognized,
+  recognizeSession,
+  type SourceIdentity,
+} from './recognize-session.ts';
 import type { FoundSession } from './source.ts';
+import { answerBlocks, entryHash, SOURCE_ENTRY } from './source-entry.ts';
 import { type ChosenKey, chooseKey, type KeyClaims, type KeyOptions, readSourceKey } from './source-key.ts';
 import { separateSettings } from './source-settings.ts';
 
@@ -17,6 +29,8 @@ export type ImportAction =
   | 'new'
   /** An earlier import of it was interrupted. */
   | 'resume'
+  /** It was imported, and the source has new entries. */
+  | 'grown'
   /** The same session exists: it was imported before, or it is the original. */
   | 'unchanged'
   /** It was imported without its settings, which are accepted now. */
@@ -36,6 +50,16 @@ export interface SessionPlan {
   readonly entries: number;
   /** Another session here has its id. */
   readonly conflict: boolean;
+  /** The tool that wrote it. */
+  readonly tool: string;
+  /** Entries that this import adds. */
+  readonly added: number;
+  /** Entries that changed in the source since they were imported. Each becomes a branch. */
+  readonly changed: number;
+  /** When its first and its last message were written; empty if the source has no times. */
+  readonly firstAt: string;
+  readonly lastAt: string;
+  readonly loss: LossReport;
   /** Settings of the source that are not applied: `model`, `systemPrompt`, `pins` and the like. */
   readonly settingsNotApplied: readonly string[];
   /** Data that cannot be imported, and problems in the source. */
@@ -55,6 +79,10 @@ export interface PlannedSession {
   readonly parentId: string | undefined;
   readonly times: SourceTimes;
   readonly chosenKey: ChosenKey;
+  /** What is already here of it. */
+  readonly part: StoredPart | undefined;
+  /** Of its files, so that a later import can skip them. */
+  readonly stamp: string | undefined;
   /** Its key in the source, if it gets another key here. */
   readonly sourceKey: string | undefined;
 }
@@ -79,30 +107,25 @@ export async function planSession(
   options: PlanOptions = {},
   claims: KeyClaims = new Map(),
 ): Promise<PlannedSession> {
-  const { header, entries: read, problems } = await found.read();
+  const { header, entries: read, problems, loss = NO_LOSS, settings: inFile } = await found.read();
   const notes = [...(found.notes ?? []), ...problems];
   const { acceptSettings = false } = options;
-  const entries = prepareEntries(read, notes);
+  const entries = withSources(normalizeEntries(prepareEntries(read, notes)));
   checkContent(found.place, entries, notes);
-  const indexed = found.settings ?? {};
+  const indexed = { ...inFile, ...found.settings };
   const given = found.id ?? header?.id ?? found.fallbackId;
   const hash = contentHash(entries, header?.key);
-  const named = given !== undefined && isSessionId(given) ? given : `import-${hash.slice(0, 16)}`;
-  if (given !== undefined && named !== given)
-    notes.push(`its id ${JSON.stringify(given.slice(0, 80))} is not valid here; it becomes ${named}`);
+  const identity = { tool: found.tool ?? 'pi', sourceId: given, hash, agentId: found.agentId };
   const sourceKey = readSourceKey(found, header?.key, options, notes);
   const { agentId: asked = found.agentId ?? DEFAULT_AGENT_ID } = options;
   const agentId = sourceKey === undefined ? asked : agentOfKey(sourceKey.key);
-  const identity = { hash, agentId: found.agentId };
   const wanted = { agentId, identity, entries, acceptSettings };
-  const first = await recognizeSession(store, named, wanted);
-  const conflict = first.verdict === 'taken';
-  const other = otherId(named, identity);
-  const { verdict, record } = conflict ? await recognizeSession(store, other, wanted) : first;
-  if (conflict) notes.push(`another session here has the id ${named}; this one becomes ${other}`);
-  const id = conflict ? other : named;
+  const { id, named, conflict, verdict, record, part } = await findSession(store, given, wanted, header?.key);
+  if (given !== undefined && named !== given)
+    notes.push(`its id ${JSON.stringify(given.slice(0, 80))} is not valid here; it becomes ${named}`);
+  if (conflict) notes.push(`another session here has the id ${named}; this one becomes ${id}`);
   const times = timesOf(entries, found.indexedAt);
-  const { lastAt = '' } = times;
+  const { createdAt = '', lastAt = '' } = times;
   const isWork = verdict === 'new' || verdict === 'resume';
   const mayTakeKey = isWork && found.active !== false;
   const chosenKey: ChosenKey =
@@ -114,32 +137,106 @@ export async function planSession(
   if (chosenKey.takesKey) claims.set(key, { id, lastAt });
   // A resumed import must use the same options as its first part.
   const accepts = verdict === 'resume' ? await acceptedBefore(store, id) : acceptSettings;
-  const separated = separateSettings(entries, indexed);
-  const parent = header?.parentSession;
+  const separated = separateSettings(part?.entries ?? entries, indexed);
+  const parent = found.parentId ?? header?.parentSession;
+  const changed = part?.changed ?? 0;
+  if (changed > 0 && verdict === 'grown')
+    notes.push(`${changed} entries changed in the source since the last import; they are added as a branch`);
+  if (Object.keys(loss.raw).length > 0)
+    notes.push(`stored as they are, without effect: ${lossText(loss.raw)}`);
+  if (Object.keys(loss.dropped).length > 0) notes.push(`not imported: ${lossText(loss.dropped)}`);
+  const title = found.title ?? titleIn(header) ?? '';
   return {
     plan: {
       place: found.place,
       action: verdict === 'taken' ? 'deleted' : verdict,
       id,
       key,
-      title: found.title ?? '',
+      title,
       messages: entries.filter(isSpoken).length,
       entries: entries.length,
       conflict,
-      settingsNotApplied: accepts || !isWork ? [] : separated.notApplied,
+      tool: identity.tool,
+      added: isWork || verdict === 'grown' ? (part?.entries ?? entries).length - (part?.stored.size ?? 0) : 0,
+      changed,
+      firstAt: createdAt,
+      lastAt,
+      loss: Object.keys(loss.imported).length > 0 ? loss : { ...loss, imported: countKinds(entries) },
+      settingsNotApplied: accepts || !(isWork || verdict === 'grown') ? [] : separated.notApplied,
       notes,
     },
     identity,
-    entries: accepts ? entries : separated.entries,
+    entries: accepts ? (part?.entries ?? entries) : separated.entries,
     settings: accepts ? indexed : separated.settings,
     later: separated.later,
-    title: found.title,
+    title: title === '' ? undefined : title,
     cwd: typeof header?.cwd === 'string' && header.cwd !== '' ? header.cwd : undefined,
     parentId: typeof parent === 'string' && isSessionId(parent) ? parent : undefined,
     times,
     chosenKey,
+    part,
+    stamp: found.stamp,
     sourceKey: givenKey === undefined || givenKey.length > MAX_SOURCE_KEY_CHARS ? undefined : givenKey,
   };
+}
+
+function titleIn(header: { readonly title?: unknown } | undefined): string | undefined {
+  return typeof header?.title === 'string' && header.title !== '' ? header.title : undefined;
+}
+
+type Wanted = Parameters<typeof recognizeSession>[2];
+
+/**
+ * Finds the session of a source by its id there. If that id belongs to another session here, a hash is appended: of what
+ * does not change when the source grows.
+ */
+async function findSession(
+  store: Store,
+  given: string | undefined,
+  wanted: Wanted,
+  headerKey: unknown,
+): Promise<Recognized & { readonly id: string; readonly named: string; readonly conflict: boolean }> {
+  const { entries, identity } = wanted;
+  const beginning = beginningHash(entries);
+  const isNamed = given !== undefined && isSessionId(given);
+  const source = sha256(JSON.stringify([identity.tool, given ?? beginning]));
+  const named = isNamed ? given : `import-${source.slice(0, 16)}`;
+  const first = await recognizeSession(store, named, wanted);
+  if (first.verdict !== 'taken' && (isNamed || first.verdict !== 'new'))
+    return { ...first, id: named, named, conflict: false };
+  // Names that earlier versions gave, which depend on the whole content.
+  const old = oldContentHash(entries, headerKey);
+  const oldNamed = isNamed ? named : `import-${old.slice(0, 16)}`;
+  const others = isNamed
+    ? [otherId(named, old, identity.agentId)]
+    : [oldNamed, otherId(oldNamed, old, identity.agentId)];
+  for (const id of others) {
+    const found = await recognizeSession(store, id, wanted);
+    if (found.verdict !== 'new' && found.verdict !== 'taken')
+      return { ...found, id, named, conflict: isNamed };
+  }
+  if (first.verdict === 'new') return { ...first, id: named, named, conflict: false };
+  const other = otherId(named, sha256(`${identity.tool} ${beginning}`), identity.agentId);
+  const second = await recognizeSession(store, other, wanted);
+  if (second.verdict !== 'taken') return { ...second, id: other, named, conflict: true };
+  const last = otherId(named, identity.hash, identity.agentId);
+  return { ...(await recognizeSession(store, last, wanted)), id: last, named, conflict: true };
+}
+
+/** Gives each entry the field by which a later import finds it. */
+function withSources(entries: readonly Entry[]): readonly Entry[] {
+  return entries.map((entry) => {
+    const blocks = answerBlocks(entry)?.length;
+    const source = { id: entry.id, hash: entryHash(entry), ...(blocks !== undefined && { blocks }) };
+    return { ...entry, [SOURCE_ENTRY]: source };
+  });
+}
+
+function countKinds(entries: readonly Entry[]): LossReport['imported'] {
+  const counter = new LossCounter();
+  for (const { type, message } of entries)
+    counter.imported(type === 'message' && isObject(message) ? String(message['role']) : type);
+  return counter.report.imported;
 }
 
 /** Reprise side entries that have the same meaning in a copy. The others refer to keys and files of the source. */
@@ -154,7 +251,7 @@ const KEPT_SIDE_ENTRIES: ReadonlySet<unknown> = new Set([
 function prepareEntries(read: readonly Entry[], notes: string[]): Entry[] {
   let unstorable = 0;
   const entries = read.flatMap((entry) => {
-    const { seal: _, copiedAt: _copied, ...rest } = entry;
+    const { seal: _, copiedAt: _copied, [SOURCE_ENTRY]: _source, ...rest } = entry;
     const { type, customType, data } = entry;
     if (type === 'session' || type === '') return [];
     if (type === 'custom' && String(customType).startsWith('reprise.')) {
@@ -188,9 +285,13 @@ function isStorable(entry: JsonObject): boolean {
   }
 }
 
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
 /** A second id, because copied agents can have sessions with the same id and text. */
-function otherId(named: string, { hash, agentId }: SourceIdentity): string {
-  const hashes = createHash('sha256').update(`${hash} ${agentId}`).digest('hex');
+function otherId(named: string, hash: string, agentId: string | undefined): string {
+  const hashes = sha256(`${hash} ${agentId}`);
   return `${named.slice(0, 110)}-${(agentId === undefined ? hash : hashes).slice(0, 12)}`;
 }
 

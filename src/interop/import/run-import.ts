@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
-import { failure } from '../../messages/failure.ts';
 import { copyHistory } from '../../store/copy/copy-history.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../../store/port/convlog.ts';
 import type { NewEntry, Store } from '../../store/port/store.ts';
-import { extractBlobs } from '../../transcript/blobs.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { NO_LOSS } from './loss-report.ts';
+import { MOVED_BY_IMPORT, type StoredPart } from './match-stored.ts';
 import { type PlannedSession, type PlanOptions, planSession, type SessionPlan } from './plan-session.ts';
 import type { FoundConvlog, FoundSession, ImportSource } from './source.ts';
 import type { KeyClaims } from './source-key.ts';
@@ -39,10 +38,11 @@ export async function runImport(
   const problems = [...source.problems];
   const claims: KeyClaims = new Map();
   for (const found of source.sessions) {
-    const planned = await planSafely(store, found, options, claims);
+    const planned = dryRun
+      ? await planSafely(store, found, options, claims)
+      : await planAndImport(store, found, options, claims);
     const plan = 'plan' in planned ? planned.plan : planned;
     if ('plan' in planned && !dryRun) {
-      if (plan.action === 'new' || plan.action === 'resume') await importSession(store, planned);
       const isLate = plan.action === 'settings' || (acceptSettings && plan.settingsNotApplied.length > 0);
       if (isLate) await applySettings(store, planned);
     }
@@ -58,6 +58,35 @@ export async function runImport(
   return { sessions, convlogLines, problems };
 }
 
+/** Attempts while another process writes the same session. */
+const ATTEMPTS = 5;
+
+/**
+ * Two imports of one source can run at the same time, and a conversation can continue here meanwhile. The append of the
+ * slower one is refused, and it plans again what is still missing.
+ */
+async function planAndImport(
+  store: Store,
+  found: FoundSession,
+  options: PlanOptions,
+  claims: KeyClaims,
+): Promise<PlannedSession | SessionPlan> {
+  for (let attempt = 1; ; attempt++) {
+    const planned = await planSafely(store, found, options, claims);
+    if (!('plan' in planned) || !WRITES.has(planned.plan.action)) return planned;
+    try {
+      await importSession(store, planned);
+      return planned;
+    } catch (error) {
+      const isOvertaken =
+        error instanceof RepriseError && (error.code === 'KEY_REUSED' || error.code === 'LEAF_MOVED');
+      if (!isOvertaken || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+const WRITES: ReadonlySet<SessionPlan['action']> = new Set(['new', 'resume', 'grown']);
+
 async function planSafely(
   store: Store,
   found: FoundSession,
@@ -68,9 +97,10 @@ async function planSafely(
     return await planSession(store, found, options, claims);
   } catch (error) {
     if (!isSourceFault(error)) throw error;
-    const empty = { id: '', key: '', title: found.title ?? '', messages: 0, entries: 0, conflict: false };
-    const settingsNotApplied: readonly string[] = [];
-    return { place: found.place, action: 'unreadable', ...empty, settingsNotApplied, notes: [error.message] };
+    const { place, tool = '', title = '' } = found;
+    const none = { messages: 0, entries: 0, added: 0, changed: 0, firstAt: '', lastAt: '', loss: NO_LOSS };
+    const named = { id: '', key: '', title, tool, conflict: false, settingsNotApplied: [] };
+    return { place, action: 'unreadable', ...named, ...none, notes: [error.message] };
   }
 }
 
@@ -82,35 +112,69 @@ function isSourceFault(error: unknown): error is RepriseError {
 }
 
 async function importSession(store: Store, planned: PlannedSession): Promise<void> {
-  const { plan, entries, settings, title, cwd, parentId, times, chosenKey } = planned;
+  const { plan, entries, settings, title, cwd, parentId, times, chosenKey, part } = planned;
   const { id, key } = plan;
   const { createdAt } = times;
-  await store.create({
-    id,
-    key,
-    settings: importMark(planned, 'copying'),
-    ...(cwd !== undefined && { cwd }),
-    ...(parentId !== undefined && { parentId }),
-    ...(createdAt !== undefined && { createdAt }),
-  });
-  const blobs = new Map<string, Uint8Array>();
-  const lean = entries.map((entry) => extractBlobs<Entry>(entry, (bytes) => keep(blobs, bytes)));
-  await copyHistory(store, id, lean, {
-    blobsFrom: { id, store: { blob: (_, name) => blobOf(blobs, name) } },
-  });
-  const { title: made, settings: copied } = await store.get(id);
-  const fresh = Object.entries(settings).filter(
+  const record =
+    part === undefined
+      ? await store.create({
+          id,
+          key,
+          settings: importMark(planned, 'copying'),
+          ...(cwd !== undefined && { cwd }),
+          ...(parentId !== undefined && { parentId }),
+          ...(createdAt !== undefined && { createdAt }),
+        })
+      : await store.get(id);
+  const stored = storedPositions(entries, part);
+  const next = entries.find((_, position) => !stored.has(position));
+  const parentHere = entries.findIndex((entry) => entry.id === next?.parentId);
+  // New entries below the newest one here only continue it.
+  const continues = stored.get(parentHere) === record.leaf;
+  if (next !== undefined)
+    await copyHistory(store, id, entries, {
+      onto: {
+        stored,
+        leaf: record.leaf,
+        stays: part?.isContinued === true && !continues,
+        tokenEstimate: record.tokenEstimate,
+        lastSeq: part?.lastSeq ?? 1,
+        moveData: { [MOVED_BY_IMPORT]: true },
+      },
+    });
+  const { title: made, settings: copied, lastAt: before } = await store.get(id);
+  // A later import does not undo what was renamed or set here.
+  const isFirst = plan.action === 'new' || plan.action === 'resume';
+  const fresh = Object.entries(isFirst ? settings : {}).filter(
     ([name, value]) => JSON.stringify(copied[name]) !== JSON.stringify(value),
   );
   if (fresh.length > 0)
     await store.append(id, [settingsEntry(Object.fromEntries(fresh))], { key: 'import-settings' });
-  if (title !== undefined && title !== made)
+  if (isFirst && title !== undefined && title !== made)
     await store.append(id, [{ type: 'session_info', name: title }], { key: 'import-title' });
   const { takesKey, instead } = chosenKey;
   const holder = takesKey ? (await store.active(key))?.id : undefined;
   if (takesKey && (holder === undefined || holder === instead)) await store.activate(key, id);
   // The time of the last entry determines how recent the session is.
-  await store.append(id, [datedEntry(importMark(planned, 'done'), times.lastAt)], { key: 'import-done' });
+  const { lastAt } = times;
+  const newest = isFirst || (lastAt !== undefined && lastAt > before) ? lastAt : before;
+  await store.append(id, [datedEntry(importMark(planned, 'done'), newest)]);
+}
+
+/** The list that is copied can lack entries of the list that was compared: those that act as settings. */
+function storedPositions(
+  entries: readonly Entry[],
+  part: StoredPart | undefined,
+): ReadonlyMap<number, string> {
+  if (part === undefined) return new Map();
+  const byId = new Map<string, string>();
+  for (const [position, here] of part.stored) byId.set(part.entries[position]?.id ?? '', here);
+  const stored = new Map<number, string>();
+  for (const [position, { id }] of entries.entries()) {
+    const here = byId.get(id);
+    if (here !== undefined) stored.set(position, here);
+  }
+  return stored;
 }
 
 /** One append, so that a crash leaves either none of the settings or all of them. */
@@ -125,34 +189,25 @@ async function applySettings(store: Store, planned: PlannedSession): Promise<voi
 }
 
 function importMark(
-  { plan, identity, sourceKey: key }: PlannedSession,
+  { plan, identity, stamp, sourceKey: key }: PlannedSession,
   state: 'copying' | 'done',
 ): JsonObject {
-  const { hash, agentId } = identity;
-  const { settingsNotApplied: left } = plan;
+  const { hash, agentId, tool, sourceId } = identity;
+  const { settingsNotApplied: left, loss: report } = plan;
   const optional = {
+    ...(sourceId !== undefined && { sourceId }),
+    ...(stamp !== undefined && { stamp }),
+    ...(state === 'done' && { report }),
     ...(agentId !== undefined && { agentId }),
     ...(key !== undefined && { key }),
     ...(left.length > 0 && { settingsNotApplied: left }),
   };
-  return { importedFrom: { hash, state, at: new Date().toISOString(), ...optional } };
+  return { importedFrom: { tool, hash, state, at: new Date().toISOString(), ...optional } };
 }
 
 /** An entry with the time of the last message, so that the session does not become the most recent one. */
 function datedEntry(settings: JsonObject, lastAt: string | undefined): NewEntry {
   return { ...settingsEntry(settings), ...(lastAt !== undefined && { copiedAt: lastAt }) };
-}
-
-function keep(blobs: Map<string, Uint8Array>, bytes: Uint8Array): string {
-  const name = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
-  blobs.set(name, bytes);
-  return name;
-}
-
-async function blobOf(blobs: ReadonlyMap<string, Uint8Array>, name: string): Promise<Uint8Array> {
-  const bytes = blobs.get(name);
-  if (bytes === undefined) throw failure('NOT_FOUND', 'import.noBlob', { blob: name });
-  return bytes;
 }
 
 async function readConvlog(

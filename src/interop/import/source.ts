@@ -3,6 +3,7 @@ import type { ConvlogLine } from '../../store/port/convlog.ts';
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import type { IssueLog } from '../../transcript/issues.ts';
 import type { JsonObject } from '../../transcript/json.ts';
+import type { LossReport } from './loss-report.ts';
 
 /** The source of an import. Reading it does not change it. */
 export interface ImportSource {
@@ -18,6 +19,12 @@ export interface ImportSource {
 export interface FoundSession {
   /** The file, or the position in a file. */
   readonly place: string;
+  /** The tool that wrote it. */
+  readonly tool?: string | undefined;
+  /** Of its files as they are now; the same stamp means that nothing changed. Undefined if that is unknown. */
+  readonly stamp?: string | undefined;
+  /** The id here of the session that it belongs to: of a subagent, a fork. */
+  readonly parentId?: string | undefined;
   /** Undefined if nothing in the source names an agent. */
   readonly agentId?: string | undefined;
   readonly id?: string | undefined;
@@ -40,9 +47,13 @@ export interface FoundSession {
 }
 
 export interface ReadSession {
-  readonly header: SessionHeader | undefined;
+  readonly header: (SessionHeader & { readonly title?: string }) | undefined;
   readonly entries: readonly Entry[];
   readonly problems: readonly string[];
+  /** What became of the records. Unset: every record is in `entries` or counted in `problems`. */
+  readonly loss?: LossReport;
+  /** Choices of the source: model, system prompt, tool policy. They are applied only if the user accepts them. */
+  readonly settings?: JsonObject;
 }
 
 export interface FoundConvlog {

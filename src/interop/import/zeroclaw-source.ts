@@ -111,6 +111,7 @@ function findSessions(database: DatabaseSync, path: string): FoundRows[] {
     return [
       {
         place: `session ${id}`,
+        tool: 'zeroclaw',
         id,
         ...keyFacts(textIn(session_key) ?? textIn(inbound_key) ?? textIn(keyOf.get(id))),
         title: textIn(title),

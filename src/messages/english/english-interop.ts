@@ -95,10 +95,6 @@ export const ENGLISH_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
     `${path} is not a database of a known tool: ${tables === 0 ? 'it has no tables' : `its tables are ${shown.join(', ')}${tables > shown.length ? ` and ${tables - shown.length} more` : ''}`}`,
     ONLY_ZEROCLAW,
   ],
-  'import.noBlob': ({ blob }) => [
-    `the source has no blob ${blob}`,
-    'Import again from a complete copy of the source.',
-  ],
   'backup.notRead': (params) => [`cannot read ${fileText(params)}`, 'Check the path of the backup.'],
   'backup.notBackup': ({ path }) => [
     `${path} is not a Reprise backup`,

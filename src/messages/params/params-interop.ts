@@ -71,7 +71,6 @@ export interface InteropMessages {
     readonly shown: readonly string[];
     readonly tables: number;
   };
-  'import.noBlob': { readonly blob: string };
   'backup.notRead': { readonly path: string; readonly problem: FileProblem; readonly errno: string | null };
   'backup.notBackup': { readonly path: string };
   'backup.newer': { readonly path: string; readonly version: number; readonly known: number };
