@@ -3,7 +3,7 @@ import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { hydrateBlobs } from '../../transcript/blobs.ts';
 import { customData, type Entry, entryTime, isSideEntry } from '../../transcript/entry.ts';
 import { parseTranscript } from '../../transcript/reader.ts';
-import { answerBlocks, entryHash, SOURCE_ENTRY, sourceEntryOf } from './source-entry.ts';
+import { answerBlocks, entryHash, sourceEntryOf, sourceFields } from './source-entry.ts';
 
 /** What a session here already has of a source. */
 export interface StoredPart {
@@ -240,6 +240,6 @@ function partEntry(rest: Entry, parentId: string | null): Entry {
     id: `${rest.id}+${from}`,
     parentId,
     message: { ...fields, content: content.slice(from) },
-    [SOURCE_ENTRY]: source,
+    ...sourceFields(source),
   };
 }

@@ -20,7 +20,7 @@ import {
   type SourceIdentity,
 } from './recognize-session.ts';
 import type { FoundSession } from './source.ts';
-import { answerBlocks, entryHash, SOURCE_ENTRY } from './source-entry.ts';
+import { answerBlocks, entryHash, sourceFields, withoutSource } from './source-entry.ts';
 import { type ChosenKey, chooseKey, type KeyClaims, type KeyOptions, readSourceKey } from './source-key.ts';
 import { separateSettings } from './source-settings.ts';
 
@@ -228,7 +228,7 @@ function withSources(entries: readonly Entry[]): readonly Entry[] {
   return entries.map((entry) => {
     const blocks = answerBlocks(entry)?.length;
     const source = { id: entry.id, hash: entryHash(entry), ...(blocks !== undefined && { blocks }) };
-    return { ...entry, [SOURCE_ENTRY]: source };
+    return { ...entry, ...sourceFields(source) };
   });
 }
 
@@ -251,7 +251,7 @@ const KEPT_SIDE_ENTRIES: ReadonlySet<unknown> = new Set([
 function prepareEntries(read: readonly Entry[], notes: string[]): Entry[] {
   let unstorable = 0;
   const entries = read.flatMap((entry) => {
-    const { seal: _, copiedAt: _copied, [SOURCE_ENTRY]: _source, ...rest } = entry;
+    const { seal: _, copiedAt: _copied, ...rest } = withoutSource(entry) as Entry;
     const { type, customType, data } = entry;
     if (type === 'session' || type === '') return [];
     if (type === 'custom' && String(customType).startsWith('reprise.')) {

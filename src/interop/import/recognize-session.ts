@@ -4,7 +4,7 @@ import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { type Entry, entryTime } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import { matchStored, type StoredPart } from './match-stored.ts';
-import { entryHash, SOURCE_ENTRY, sourceEntryOf } from './source-entry.ts';
+import { entryHash, sourceEntryOf, withoutSource } from './source-entry.ts';
 
 /** By what a later import of the same source is recognized; an index may change without the session. */
 export interface SourceIdentity {
@@ -28,7 +28,7 @@ export function contentHash(entries: readonly Entry[], headerKey: unknown): stri
 /** The hash of earlier versions, which named sessions after it. */
 export function oldContentHash(entries: readonly Entry[], headerKey: unknown): string {
   const hash = createHash('sha256').update(JSON.stringify([headerKey ?? null, null, null]));
-  for (const { [SOURCE_ENTRY]: _, ...entry } of entries) hash.update('\n').update(JSON.stringify(entry));
+  for (const entry of entries) hash.update('\n').update(JSON.stringify(withoutSource(entry)));
   return hash.digest('hex');
 }
 

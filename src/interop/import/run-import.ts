@@ -1,6 +1,7 @@
 import { RepriseError } from '../../errors.ts';
 import { copyHistory } from '../../store/copy/copy-history.ts';
 import type { ConvlogChatRef, ConvlogLine } from '../../store/port/convlog.ts';
+import type { SessionSource } from '../../store/port/sources.ts';
 import type { NewEntry, Store } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
@@ -121,6 +122,7 @@ async function importSession(store: Store, planned: PlannedSession): Promise<voi
           id,
           key,
           settings: importMark(planned, 'copying'),
+          ...sourceOf(planned),
           ...(cwd !== undefined && { cwd }),
           ...(parentId !== undefined && { parentId }),
           ...(createdAt !== undefined && { createdAt }),
@@ -160,6 +162,16 @@ async function importSession(store: Store, planned: PlannedSession): Promise<voi
   const newest = isFirst || (lastAt !== undefined && lastAt > before) ? lastAt : before;
   await store.append(id, [datedEntry(importMark(planned, 'done'), newest)]);
 }
+
+/** By which the store finds the session. Copies of an agent have sessions with the same id. */
+function sourceOf({ plan, identity }: PlannedSession): { readonly source?: SessionSource } {
+  const { tool, sourceId, agentId } = identity;
+  if (sourceId === undefined || sourceId.length > MAX_SOURCE_ID_CHARS || !sourceId.isWellFormed()) return {};
+  const name = plan.conflict ? plan.id : sourceId;
+  return { source: { tool, id: agentId === undefined ? name : `${agentId}/${name}` } };
+}
+
+const MAX_SOURCE_ID_CHARS = 400;
 
 /** The list that is copied can lack entries of the list that was compared: those that act as settings. */
 function storedPositions(

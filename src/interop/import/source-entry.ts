@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
  * later import of the same source finds what is already here.
  */
 export interface SourceEntry {
-  /** The id of the entry in its source. */
+  /** The id of the entry in its source: its field `sourceId`, by which stores can find it. */
   readonly id: string;
   /** Of its content, to notice an entry that changed in the source. */
   readonly hash: string;
@@ -17,14 +17,23 @@ export interface SourceEntry {
   readonly blocks?: number;
 }
 
-/** The field of a stored entry that holds its `SourceEntry`. */
-export const SOURCE_ENTRY = 'sourceEntry';
+interface SourceFields {
+  readonly sourceId: string;
+  readonly sourceEntry: Omit<SourceEntry, 'id'>;
+}
 
-export function sourceEntryOf(entry: JsonObject): SourceEntry | undefined {
-  const value = entry[SOURCE_ENTRY];
-  if (!isObject(value) || typeof value['id'] !== 'string' || typeof value['hash'] !== 'string')
-    return undefined;
-  const { id, hash, from, blocks } = value;
+export function sourceFields({ id, ...rest }: SourceEntry): SourceFields {
+  return { sourceId: id, sourceEntry: rest };
+}
+
+export function withoutSource<E extends JsonObject>(entry: E): Omit<E, 'sourceId' | 'sourceEntry'> {
+  const { sourceId: _id, sourceEntry: _entry, ...rest } = entry;
+  return rest;
+}
+
+export function sourceEntryOf({ sourceId: id, sourceEntry: value }: JsonObject): SourceEntry | undefined {
+  if (!isObject(value) || typeof id !== 'string' || typeof value['hash'] !== 'string') return undefined;
+  const { hash, from, blocks } = value;
   return {
     id,
     hash,
@@ -52,7 +61,7 @@ function contentOf(entry: Entry, from: number, to: number | undefined): unknown 
   const { id: _id, parentId: _parent, timestamp: _time, copiedAt: _copied, seal: _seal, ...rest } = entry;
   const { message } = rest;
   if (entry.type !== 'message' || !isObject(message)) {
-    const { [SOURCE_ENTRY]: _source, tokensAfter: _tokens, ...content } = rest;
+    const { tokensAfter: _tokens, ...content } = withoutSource(rest);
     return content;
   }
   const { role, content, toolCallId, isError } = message;
