@@ -104,7 +104,7 @@ function commandSection(command: Command): string {
   const text = command.description();
   return [
     `### reprise ${command.name()}`,
-    `${text.charAt(0).toUpperCase()}${text.slice(1)}.`,
+    wrapped(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`),
     code([usage, ...(examples.length === 0 ? [] : ['', ...examples])]),
     ...(all.some(({ description }) => description !== '') ? [argumentsTable(all)] : []),
     ...(command.options.length === 0 ? [] : [optionsTable(command.options)]),
@@ -128,6 +128,11 @@ function code(lines: readonly string[]): string {
   return ['```sh not run: usage; a test checks that every command and option exists', ...lines, '```'].join(
     '\n',
   );
+}
+
+/** Lines of at most 120 characters. */
+function wrapped(text: string): string {
+  return text.replace(/(.{1,120})(?:\s+|$)/g, '$1\n').trimEnd();
 }
 
 function cell(text: string): string {

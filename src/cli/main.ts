@@ -97,7 +97,7 @@ function createBare(): Command {
     .usage('[options] [command]')
     .enablePositionalOptions()
     .exitOverride()
-    .showHelpAfterError('Run "reprise --help" for what there is.')
+    .showHelpAfterError('Run "reprise --help" for the list of commands and options.')
     .configureOutput({ outputError: (text, write) => write(usageError(text)) })
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false);
@@ -107,8 +107,8 @@ function createBare(): Command {
     'reprise -p "and then?" -c   one question, one answer',
     'reprise ls garden           sessions with "garden" in their name',
     'reprise show @last          read one: id, name, key, @last or @-2',
-    'reprise search "red fox"    messages with these words',
-    'reprise demo                a home to play with',
+    'reprise search red fox      messages that contain both words',
+    'reprise demo                create a home with example sessions',
   ]);
   declareGlobals(program);
   return program;

@@ -12,7 +12,7 @@ const GLOBALS = {
   store: ['--store <kind>', 'the kind of store, if the home holds several: jsonl, sqlite or postgres'],
   url: ['--url <address>', 'use the sessions of this server, instead of REPRISE_URL'],
   tokenFile: ['--token-file <file>', 'a file with the server token, instead of REPRISE_TOKEN_FILE'],
-  model: ['--model <name>', 'the model for this run; overrides the model of the session'],
+  model: ['--model <name>', 'the model until this command ends; overrides the model of the sessions'],
   json: ['--json', 'print JSON instead of text'],
 } as const;
 
@@ -40,7 +40,7 @@ export function declareGlobals(program: Command): void {
     // Not a setting: a file must not be able to send a person's messages to a server.
     program.addOption(name === 'url' ? option.env('REPRISE_URL') : option);
   }
-  program.option('-C <folder>', 'change to this folder first');
+  program.option('-C <folder>', 'run as if started in this folder');
   program.hook('preAction', (_program, action) => {
     const { C: folder } = program.opts<{ C?: string }>();
     if (folder !== undefined) goTo(folder);

@@ -49,9 +49,9 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await page.getByRole('button', { name: 'Messages' }).click();
   await expect.poll(() => names.first().textContent()).toBe('telegram 42');
   expect(await complaintsOf(page)).toEqual([]);
-  await page.getByLabel('Member').fill('bo');
+  await page.getByLabel('Sender').fill('bo');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43']);
-  await page.getByLabel('Member').fill('');
+  await page.getByLabel('Sender').fill('');
   await page.getByLabel('Message text').fill('mondays');
   await page.getByText('Nothing matches these filters').waitFor();
   await page.getByLabel('Message text').fill('sundays');
@@ -89,10 +89,10 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   ]);
   await page.getByRole('tab', { name: 'Sessions' }).click();
   await expect.poll(() => names.count()).toBe(4);
-  await page.getByLabel('Member').fill('Bo');
+  await page.getByLabel('Sender').fill('Bo');
   await page.keyboard.press('Enter');
   await expect.poll(() => names.allTextContents()).toEqual(['Is the <b>report</b> done?']);
-  await page.getByLabel('Member').fill('');
+  await page.getByLabel('Sender').fill('');
   await page.keyboard.press('Enter');
   await page.getByLabel('Channel').selectOption('telegram');
   await expect.poll(() => names.count()).toBe(3);
@@ -273,7 +273,7 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   await page.keyboard.press('Escape');
   await drawer.getByRole('button', { name: 'Session actions' }).click();
   await page.getByRole('menuitem', { name: 'Rename' }).click();
-  await drawer.getByLabel('Title').fill('Renamed');
+  await drawer.getByLabel('Name', { exact: true }).fill('Renamed');
   await page.keyboard.press('Enter');
   await drawer.getByRole('heading', { name: 'Renamed' }).waitFor();
   await drawer.getByRole('button', { name: 'Session actions' }).click();

@@ -106,10 +106,10 @@ describe('somebody who never saw the page', () => {
     });
     const [panel = 0, ...fields] = await edges;
     expect(Math.max(...fields)).toBeLessThan(panel);
-    await page.locator('.facets').getByLabel('Member').fill('ada');
+    await page.locator('.facets').getByLabel('Sender').fill('ada');
     await page.keyboard.press('Enter');
     await expect.poll(() => names.allTextContents()).toEqual(['[Ada] I am in a group']);
-    await page.locator('.facets').getByLabel('Member').fill('nobody');
+    await page.locator('.facets').getByLabel('Sender').fill('nobody');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await expect.poll(() => names.count()).toBe(2);
@@ -125,7 +125,7 @@ describe('somebody who never saw the page', () => {
     const { page } = opened;
     const names = page.locator('.session .name');
     await page.locator('.facets > summary').click();
-    const member = page.locator('.facets').getByLabel('Member');
+    const member = page.locator('.facets').getByLabel('Sender');
     await member.fill('ada');
     await member.press('Enter');
     await expect

@@ -179,7 +179,7 @@ describe('everything can be seen and undone', () => {
     await choose(page, page.locator('.message.user').first(), 'Pin');
     await page.locator('.message.user').first().getByText('pinned').waitFor();
     await choose(page, head(page), 'Rename');
-    await page.getByLabel('Title').fill('The plan');
+    await page.getByLabel('Name', { exact: true }).fill('The plan');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'The plan' }).waitFor();
     await choose(page, page.locator('.answer').first(), 'Fork from here');

@@ -115,7 +115,7 @@ describe('reprise show', () => {
     expect(reprise('show', sample, '--leaf', 'nope').status).toBe(4);
     expect(reprise('shwo').stderr.trimEnd().split('\n')).toEqual([
       "reprise: unknown command 'shwo' (INVALID_INPUT)",
-      'Did you mean show? Run "reprise --help" for what there is.',
+      'Did you mean show? Run "reprise --help" for the list of commands and options.',
     ]);
   });
 

@@ -105,7 +105,7 @@ async function planOnly(left: Store, { source, target, run, json, workspaces }: 
       ? 'was copied before'
       : state.run === undefined
         ? 'would be copied'
-        : 'would be gone on with';
+        : 'is partly copied; the rest would be copied';
     print(`${source.name} ${how} to ${target.name}: ${contents(digest)}`);
   }
   return tellDamage(digest) ? DAMAGED_EXIT : 0;

@@ -9,9 +9,9 @@ export function registerCare(program: Command): void {
   program.commandsGroup('Maintenance:');
   const verify = program
     .command('verify')
-    .summary('check every byte; exit code 0 clean, 1 set aside, 6 damaged')
+    .summary('check every stored byte of one session or of all')
     .description(
-      'check every byte of one session or of all; exit code 0 clean, 1 damaged parts were set aside, 6 damage found',
+      'check every stored byte of one session or of all, after upgrading a store of an older version and finishing the recovery from a crash; exit code 0 no damage, 1 an incomplete part was moved to quarantine/, 6 damage',
     )
     .argument('[ref]')
     .action(async (ref: string | undefined, options: Options) => {
@@ -22,8 +22,10 @@ export function registerCare(program: Command): void {
 
   const repair = program
     .command('repair')
-    .summary('continue a damaged session with its readable messages')
-    .description('copy the readable messages of a damaged session into a new one; the damaged one is kept')
+    .summary('continue a damaged session in a new one')
+    .description(
+      'copy the readable messages of a damaged session into a new session; the damaged one is kept',
+    )
     .argument('<ref>')
     .action(async (ref: string, options: Options) => (await home()).repair(ref, options));
   addGlobals(repair, ['json', ...LOCAL]);
@@ -31,7 +33,7 @@ export function registerCare(program: Command): void {
 
   const locks = program
     .command('locks')
-    .description('list which process holds the lease of which session')
+    .description('list the sessions that a process or another tool has locked (leases and lock files)')
     .action(async (options: Options) => (await home()).locks(options));
   addGlobals(locks, ['json', ...LOCAL]);
   addExamples(locks, ['reprise locks', 'reprise locks --json']);

@@ -16,7 +16,9 @@ export function registerChanges(program: Command): void {
   const rename = program
     .command('rename')
     .summary('give a session a label')
-    .description('give a session a label (with --url, type /rename in the chat)')
+    .description(
+      'give a session a label, which lists then show as its name (through a server: /rename in the chat)',
+    )
     .argument(...REF)
     .argument('<label...>')
     .action(async (ref: string, words: string[], options: Options) =>
@@ -28,7 +30,7 @@ export function registerChanges(program: Command): void {
   const fork = program
     .command('fork')
     .summary('copy a session up to a message')
-    .description('copy a session up to a message (with --url, type /fork in the chat)')
+    .description('copy a session up to a message (through a server: /fork in the chat)')
     .argument(...REF)
     .argument(
       '[message]',
@@ -58,7 +60,10 @@ export function registerChanges(program: Command): void {
     .command('undo')
     .description('undo the last turn, compaction or reset')
     .argument(...REF)
-    .option('--anyway', 'even if the restored messages do not fit into the context')
+    .option(
+      '--anyway',
+      'undo a compaction even if the restored messages do not fit the window; the next turn compacts again',
+    )
     .action(async (ref: string, options: Options) => (await steps()).undo(ref, options));
   addGlobals(undo, ['json', 'model', ...ANYWHERE]);
   addExamples(undo, ['reprise undo @last']);
@@ -66,7 +71,7 @@ export function registerChanges(program: Command): void {
   const redo = program
     .command('redo')
     .summary('redo what undo reversed')
-    .description('redo what undo reversed (with --url, type /redo in the chat)')
+    .description('redo what undo reversed (through a server: /redo in the chat)')
     .argument(...REF)
     .action(async (ref: string, options: Options) => (await steps()).redo(ref, options));
   addGlobals(redo, ['json', 'model', ...LOCAL]);
@@ -74,8 +79,10 @@ export function registerChanges(program: Command): void {
 
   const stop = program
     .command('stop')
-    .summary('stop the running turn; the partial answer is kept')
-    .description('stop the running turn in any process; the partial answer is kept')
+    .summary('stop the running turn; queued messages run next')
+    .description(
+      'stop the running turn in any process; the partial answer is kept, and queued messages run next',
+    )
     .argument(...REF)
     .option('--waiting', 'also cancel queued messages and stop subagents')
     .action(async (ref: string, options: Options) => (await steps()).stop(ref, options));
@@ -85,7 +92,7 @@ export function registerChanges(program: Command): void {
   const rm = program
     .command('rm')
     .summary('move sessions to the trash; asks first')
-    .description('move sessions to the trash; asks first (with --url, type /delete in the chat)')
+    .description('move sessions to the trash; asks first (through a server: /delete in the chat)')
     .argument('[ref...]', 'default: choose from a list')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).rm(refs, options));
@@ -107,7 +114,10 @@ export function registerChanges(program: Command): void {
       'delete the text of sessions in the trash from every file and channel log, and list copies elsewhere; asks first',
     )
     .argument('<ref...>', 'as in "reprise ls --deleted"')
-    .option('--with-copies', 'also purge sessions and remove notes that contain copies of the text')
+    .option(
+      '--with-copies',
+      'also purge every session, and delete every note and file, that contains a copy of the text',
+    )
     .option('--keep-channel-log', 'keep the messages in channel logs')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).purge(refs, options));
@@ -116,7 +126,9 @@ export function registerChanges(program: Command): void {
 
   const prune = program
     .command('prune')
-    .description('remove old sessions; shows them first')
+    .description(
+      'move old sessions to the trash, and permanently delete sessions that have been there for long; shows them first',
+    )
     .option('--ttl <time>', 'to the trash: sessions without messages for this long, such as 90d')
     .option('--max-sessions <count>', 'to the trash: the oldest sessions above this number')
     .option('--max-bytes <count>', 'to the trash: the oldest sessions while transcripts are larger than this')
@@ -128,7 +140,7 @@ export function registerChanges(program: Command): void {
     });
   addGlobals(prune, ['json', ...LOCAL]);
   addExamples(prune, [
-    'reprise prune --ttl 90d                   list what would be removed',
-    'reprise prune --ttl 90d --grace 7d --yes  remove it',
+    'reprise prune --ttl 90d                   list them; nothing changes',
+    'reprise prune --ttl 90d --grace 7d --yes  do it',
   ]);
 }

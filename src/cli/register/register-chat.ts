@@ -13,6 +13,6 @@ export function addChatOptions(command: Command): Command {
     .option('--agent <id>', 'the agent that answers')
     .option(
       '--profile <name>',
-      'use the limits and formats of another system: claw0, claw0-classic, zeroclaw, clawdbot or zyhive',
+      'use the limits and formats of another system: claw0, claw0-classic, zeroclaw, clawdbot (OpenClaw) or zyhive',
     );
 }

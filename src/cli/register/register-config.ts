@@ -22,7 +22,7 @@ const FLAGS: readonly (readonly [flags: string, about: string])[] = [
 export function registerConfig(program: Command): void {
   const command = program
     .command('config')
-    .summary('print every setting and where it comes from')
+    .summary('print the settings and where each comes from')
     .description('print every setting that has a value and where it comes from; secrets are masked')
     .option('--json', 'print JSON instead of text');
   for (const [flags, about] of FLAGS) command.option(flags, about);
@@ -31,7 +31,7 @@ export function registerConfig(program: Command): void {
   command
     .command('trust')
     .description(
-      'allow reprise.config.json of this folder to set protected settings; repeat after each change',
+      'allow the reprise.config.json of this folder to set every setting; repeat after each change of the file',
     )
     .action(async () => (await config()).trustConfig());
 }

@@ -7,16 +7,16 @@ const commands = (): Promise<typeof import('../commands/backup.ts')> => import('
 export function registerCopies(program: Command): void {
   const migrate = program
     .command('migrate')
-    .summary('copy everything into another store; the old one is only read')
+    .summary('copy all data into another store; the old store is not changed')
     .description(
-      'copy everything into another store, compare both, and print how to switch; the old one is only read',
+      'copy all sessions, messages and channel logs into another store, compare both, and print how to switch; the old store is not changed',
     )
     .requiredOption(
       '--to <store>',
       'the target: sqlite or jsonl (in the same home), sqlite:<folder>, or postgres://user@host/database',
     )
     .option('--from <store>', 'the source; default: the configured store')
-    .option('--dry-run', 'read everything and show what would be copied')
+    .option('--dry-run', 'read the whole source and show what would be copied')
     .action(async (options: Options) => {
       process.exitCode = await (await import('../commands/migrate.ts')).migrate(options);
     });
@@ -29,9 +29,9 @@ export function registerCopies(program: Command): void {
 
   const backup = program
     .command('backup')
-    .summary('write everything into one file')
+    .summary('write all data of the store into one file')
     .description(
-      'write everything into one file, while other processes write; the file can be read without Reprise',
+      'write all sessions, messages and channel logs into one file; other processes can keep writing; workspaces, AGENT.md, settings and tokens are not included',
     )
     .argument('<file>', 'the file to write; an existing file needs --force')
     .option('--force', 'replace an existing file')
@@ -56,11 +56,11 @@ export function registerCopies(program: Command): void {
 
   const restore = backup
     .command('restore')
-    .description('restore a backup into an empty home, and check it')
+    .description('restore a backup into an empty or new home, and check it')
     .argument('<file>')
     .option(
       '--to <store>',
-      'jsonl:<folder>, sqlite:<folder> or postgres://user@host/database, instead of --home and --store',
+      'jsonl:<folder>, sqlite:<folder>, postgres://user@host/database, or postgres for the configured database; instead of --home and --store',
     )
     .action(async (file: string, options: Options) => {
       process.exitCode = await (await commands()).restore(file, options);
@@ -72,7 +72,7 @@ export function registerCopies(program: Command): void {
     .command('release')
     .summary('let the queued messages of a restored backup run')
     .description('let the queued messages of a restored backup run, or cancel them; asks first')
-    .option('--cancel', 'cancel them instead')
+    .option('--cancel', 'cancel the queued messages instead of running them')
     .option('-y, --yes', 'do not ask')
     .action(async (options: Options) => (await commands()).release(options));
   addGlobals(release, ['json', ...LOCAL]);

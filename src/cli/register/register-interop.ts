@@ -8,14 +8,20 @@ export function registerExport(program: Command): void {
     .description('write sessions to files: for people, for a model API, or for another tool')
     .argument('[ref]', 'id, key, label, title or unique prefix; default with --profile: all sessions')
     .option('--all', 'every session; needs --out')
-    .option('--format <name>', 'v3 (default), markdown, html, anthropic, openai or json')
+    .option(
+      '--format <name>',
+      'v3 (transcript lines, the default), markdown, html, anthropic, openai or json',
+    )
     .option(
       '--profile <tool>',
       'the folders and files of claw0, claw0-classic, zeroclaw, clawdbot or zyhive; needs --out',
     )
     .option('--out <path>', 'a file, or a folder for several sessions; default: stdout')
     .option('--redact', 'mask keys, tokens and passwords')
-    .option('--full', 'all messages, not only the current context')
+    .option(
+      '--full',
+      'all messages instead of summaries (formats anthropic and openai, profiles claw0 and claw0-classic)',
+    )
     .option('--seals', 'v3: keep the checksums of the lines')
     .option('--force', 'replace existing files')
     .action(async (ref: string | undefined, options: Options) =>
@@ -24,7 +30,7 @@ export function registerExport(program: Command): void {
   addGlobals(command, ['json', ...LOCAL]);
   addExamples(command, [
     'reprise export @last --format markdown',
-    'reprise export --all --out backup',
+    'reprise export --all --out exported',
     'reprise export --profile clawdbot --out ./openclaw',
   ]);
 }
@@ -34,7 +40,7 @@ export function registerImport(program: Command): void {
     .command('import')
     .summary('import sessions of other tools; shows a plan first')
     .description('import sessions of other tools, or exports of Reprise; shows a plan, then asks')
-    .argument('<path>', 'a transcript of any dialect, or the folder of claw0, ZeroClaw, OpenClaw or ZyHive')
+    .argument('<path>', 'a transcript, a JSON export, or a folder of claw0, ZeroClaw, OpenClaw or ZyHive')
     .option('--dry-run', 'show what would be imported, and change nothing')
     .option('--agent <id>', 'assign all sessions to one agent')
     .option('--accept-settings', 'also apply system prompts, models, pins and other settings of the source')

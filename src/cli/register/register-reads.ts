@@ -20,7 +20,10 @@ export function registerReads(program: Command): void {
     .option('--sort <by>', 'by time, messages or tokens; newest or largest first')
     .option('-r, --reverse', 'oldest or smallest first')
     .option(LIMIT, 'how many at most', '50')
-    .option('--after <id>', 'continue after this id: the lastId of the previous page')
+    .option(
+      '--after <id>',
+      'continue after this session id, which the previous page printed (lastId in --json)',
+    )
     .action(async (text: string | undefined, options: Options) =>
       (await import('../commands/ls.ts')).ls(text, options),
     );
@@ -41,7 +44,10 @@ export function registerReads(program: Command): void {
     .option('--channel <name>', 'only in sessions of one channel')
     .option('--session <ref>', 'only in one session')
     .option(LIMIT, 'how many hits at most', '20')
-    .option('--after <cursor>', 'continue with older hits: the cursor of the previous page')
+    .option(
+      '--after <cursor>',
+      'continue with older hits: the cursor that the previous page printed (next in --json)',
+    )
     .option('--seconds <count>', 'time limit in seconds (default: 5); not with a server')
     .action(async (words: string[], options: Options) =>
       (await import('../commands/search.ts')).search(words.join(' '), options),
@@ -72,7 +78,7 @@ export function registerReads(program: Command): void {
   addExamples(show, [
     'reprise show @last',
     "reprise show @last --at '#12'      around the 12th message",
-    'reprise show chat.jsonl           a transcript of any dialect',
+    'reprise show chat.jsonl           a transcript file of Reprise or another tool',
     'reprise show @last --json --format anthropic  what a model would receive',
   ]);
 

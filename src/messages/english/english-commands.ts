@@ -23,7 +23,7 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
     'continue in another session: its number in the last list, its id, name or key, or the start of one',
   fork: 'continue in a copy of this session, up to a message',
   delete: 'move a session to the trash, after a confirmation',
-  search: 'search all sessions for a text',
+  search: 'find messages in all sessions by their words',
   repair: 'continue with the readable part of a damaged session',
   export: 'write the session to a file; .md, .html or .json selects the format',
   remoteExport: 'write the transcript to a local file with a name that ends in .jsonl',
@@ -54,7 +54,7 @@ const PLACES = { terminal: 'in a terminal chat', owner: 'for the owner of the se
 
 const NEEDS: Partial<Readonly<Record<CommandName, string>>> = {
   switch: 'a session',
-  search: 'a text',
+  search: 'words to search for',
   rename: 'a label',
   edit: 'the new text',
   unpin: 'a message',
@@ -88,7 +88,7 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'help.about': ({ about }) => HELP[about],
   'help.escape': () => 'Any other text is a message. // starts a message with one slash.',
   'help.noteLast': () =>
-    'Refused if the last entry is not a message: after a subagent result or another note, send a new message; after a compaction or reset, /undo it first.',
+    'Not possible directly after a subagent result or another note (send a new message instead), or after a compaction or reset (/undo it first).',
   'help.ownerOnly': () =>
     'On a channel every sender can see it, but only the owner can change it, unless `session.senderCommands` names the command.',
   'command.unknown': ({ name, suggestion }) => [
@@ -217,7 +217,8 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
     '   not verified: the prompt, the tools, the model or stored lines have changed since',
   'explain.summary': ({ entryId }) => `   the summary ${entryId} replaced older messages`,
   'explain.shortened': ({ results }) => `   ${counted(results, 'tool result')} shortened`,
-  'explain.cached': () => '   starts with the previous request, so a prompt cache could serve that part',
+  'explain.cached': () =>
+    '   begins exactly like the previous request, so the provider can answer that part from its prompt cache',
   'explain.cacheBreak': ({ cause }) => `   no prompt cache: ${CACHE_BREAKS[cause]}`,
   cacheBreak: ({ cause }) => CACHE_BREAKS[cause],
 
@@ -229,7 +230,10 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'model.current': ({ name, from, unavailable }) =>
     `Model: ${name}, ${CHOSEN_BY[from]}${unavailable === null ? '' : ` (this session names ${unavailable}, which is not available here)`}`,
   'model.noChoice': () => ['no other model can be chosen here', 'The configuration sets the model.'],
-  'model.unknown': ({ model }) => [`no model "${model}"`, 'The model was not changed.'],
+  'model.unknown': ({ model }) => [
+    `no model "${model}"`,
+    'The model was not changed. The program that opened the engine decides which names exist.',
+  ],
   'queue.current': (queue) => `Queue: ${queueText(queue)}`,
   'queue.badWord': ({ word, modes, drops }) => [
     `/queue does not know "${word}"; nothing was changed`,

@@ -23,7 +23,7 @@ export const ENGLISH_CONVERSATIONS: Pick<MessageTable, keyof ConversationMessage
   ],
   'undo.tooLarge': ({ tokens, budget }) => [
     `undoing the compaction restores ~${count(tokens)} tokens, but only ${count(budget)} fit`,
-    'Fork the session before it, choose a model with a larger window, or write "/compact undo anyway": the next turn compacts again.',
+    'Fork the session at a message, choose a model with a larger window, or undo anyway: "/undo anyway" in a chat, "reprise undo --anyway". The next turn then compacts again.',
   ],
   'session.missing': ({ ref, isTrash }) =>
     isTrash

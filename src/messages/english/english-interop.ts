@@ -69,7 +69,7 @@ export const ENGLISH_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
   ],
   'import.ownHome': ({ path }) => [
     `${path} is a Reprise home, not the data of another tool`,
-    `To copy its sessions, export them first: reprise export --all --profile clawdbot --out DIR --home ${path}`,
+    `To copy its sessions, export them in the OpenClaw layout, which loses nothing that an import can read: reprise export --all --profile clawdbot --out DIR --home ${path}. Then run: reprise import DIR`,
   ],
   'import.ownBackup': ({ path }) => [
     `${path} is a Reprise backup, not a transcript`,

@@ -22,8 +22,8 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   'model.silent': ({ provider, seconds }) => [
     `${provider}: the model sent nothing for ${secondCount(seconds)}`,
   ],
-  'model.stopped': ({ provider }) => [`${provider}: the model call was stopped`],
-  'model.incomplete': ({ provider }) => [`${provider}: the answer ended without a finish event`],
+  'model.stopped': ({ provider }) => [`${provider}: the caller stopped the model call`],
+  'model.incomplete': ({ provider }) => [`${provider}: the stream ended before the answer was complete`],
   'model.brokeOff': ({ provider }) => [`${provider}: the answer broke off`],
   'model.redirect': ({ from, to, status }) => [
     `${from} redirects to ${to ?? 'an address that is not valid'} (HTTP ${status}); the API key and the conversation were not sent there`,
@@ -35,12 +35,14 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   ],
   'model.noKey': ({ model, variable }) => [
     `there is no API key for ${model}`,
-    variable === null ? 'Pass "apiKey".' : `Set ${variable}, or choose another model with --model.`,
+    variable === null
+      ? 'Pass "apiKey" when you create the model.'
+      : `Set ${variable}, or choose another model with --model.`,
   ],
   'model.noAddress': ({ model, variable }) => [
     `${model} needs the address of its server`,
     variable === null
-      ? 'Pass "baseURL", such as http://127.0.0.1:11434/v1 for Ollama.'
+      ? 'Pass "baseURL" when you create the model, such as http://127.0.0.1:11434/v1 for Ollama.'
       : `Set ${variable}, or choose another model with --model.`,
   ],
   'model.noProvider': ({ model, forms }) => [

@@ -83,7 +83,10 @@ const PROBLEMS: Readonly<Record<PostgresProblem, readonly [what: string, next?: 
     'the server found damaged data',
     'Restore the database from a backup; the server log names the file.',
   ],
-  other: ['the database server reported an error'],
+  other: [
+    'the database server reported an error',
+    'Try again. If it fails again, the log of the database server has the details.',
+  ],
 };
 
 export const ENGLISH_POSTGRES: Pick<MessageTable, keyof PostgresMessages> = {
@@ -97,8 +100,8 @@ export const ENGLISH_POSTGRES: Pick<MessageTable, keyof PostgresMessages> = {
     'Update Reprise on this machine.',
   ],
   'postgres.older': ({ schema, known }) => [
-    `the database has schema ${schema}, but this version of Reprise needs ${known}, and a read-only store does not migrate it`,
-    'Run "reprise verify" once, which migrates it, or use the version of Reprise that wrote it.',
+    `the database has schema ${schema}, but this version of Reprise needs ${known}, and a command that only reads does not upgrade it`,
+    'Run "reprise verify" once, which upgrades it, or use the version of Reprise that wrote it.',
   ],
   'postgres.badUrl': () => [
     'the store URL is not a valid PostgreSQL URL',

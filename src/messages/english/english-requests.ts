@@ -130,7 +130,7 @@ export const ENGLISH_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
   ],
   'request.cutOff': () => ['the client disconnected before its request was complete', 'Send it again.'],
   'server.needsToken': ({ host }) => [
-    `to listen on ${host}, the server needs a token that you choose`,
+    `to listen on ${host}, the server needs a token that you set; the generated one is for this machine only`,
     'Set REPRISE_TOKEN, or name a file with the token: --token-file.',
   ],
   'server.cannotListen': ({ host, port, reason, isTaken }) => [

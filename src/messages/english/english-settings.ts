@@ -38,7 +38,10 @@ export const ENGLISH_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
     `sessions have no setting ${name}`,
     suggestion === null ? 'Names that you choose yourself start with "x-".' : `Did you mean "${suggestion}"?`,
   ],
-  'setting.protected': ({ name }) => [`${name} cannot be set`, 'Only the engine sets it. Leave it out.'],
+  'setting.protected': ({ name }) => [
+    `${name} cannot be set`,
+    'The engine sets it, and no caller can change it. Leave it out.',
+  ],
   'setting.fileToolsFolder': ({ field, ...at }) => [
     `${field} cannot be true${inFile(at)}: file tools need a folder`,
     'Set a home, or a workspace for this agent.',

@@ -15,11 +15,12 @@ const DAMAGE: Readonly<Record<DatabaseDamage, string>> = {
   gone: 'the file is missing or empty',
   pages: 'its pages are not consistent',
   noVersion: 'it does not contain a schema version',
-  otherTables: 'its tables are not those of its schema version',
+  otherTables: 'it lacks tables or columns that its schema version has',
 };
 
 const OTHER_CURSOR = 'Use a cursor from the same list, with the same sort order, or leave it out.';
-const WAIT_OR_STOP = 'Try again when its turn has ended, or end the turn: "reprise stop", POST …/chat/stop.';
+const waitOrStop = (id: string): string =>
+  `Try again when its turn has ended, or stop the turn: "reprise stop ${id}", POST …/chat/stop.`;
 
 export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.unknown': ({ id }) => [`no session ${id}`],
@@ -33,7 +34,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'session.purged': ({ id }) => [
     `session ${id} was purged`,
-    'It cannot be restored. A backup from before the purge still contains it.',
+    'Its text is deleted, and it cannot be restored from this home. Only a backup from before the purge still contains it.',
   ],
   'session.idPurged': ({ id }) => [
     `session ${id} was purged, and its id cannot be used again`,
@@ -57,11 +58,11 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'session.fileTaken': ({ id, file }) => [
     `${file} in the home is not the transcript of session ${id}`,
-    'Run "reprise verify" to see what the file is. Import it, move it away, or choose another id.',
+    'Choose another id. "reprise verify" shows what the file is: to use it, move it out of the home and import it from there.',
   ],
   'session.beingRemoved': ({ id }) => [
     `session ${id} is being purged by another process`,
-    'Try again, or choose another id.',
+    'Choose another id, or leave it out: the id of a purged session cannot be used again.',
   ],
   'session.changed': () => [
     'the session has changed since it was read',
@@ -75,15 +76,15 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     `this process lost its lease on session ${id}; another process may be writing now`,
     'Try again, or follow the session there. "reprise locks" lists the process that holds it.',
   ],
-  'session.leaseHeld': ({ id, pid }) => [`process ${pid} is running session ${id}`, WAIT_OR_STOP],
-  'session.runnerHolds': ({ id }) => [`another process is running session ${id}`, WAIT_OR_STOP],
+  'session.leaseHeld': ({ id, pid }) => [`process ${pid} is running session ${id}`, waitOrStop(id)],
+  'session.runnerHolds': ({ id }) => [`another process is running session ${id}`, waitOrStop(id)],
   'session.foreignLock': ({ id, file, pid }) => [
     `${pid === null ? 'another tool' : `process ${pid}`} has locked session ${id} with ${file}`,
     'Close that tool, or wait until it is done. If it has crashed, delete the lock file.',
   ],
   'session.busy': ({ id }) => [
     `session ${id} already has a queued or running message`,
-    'Wait for its answer, or stop it: "reprise stop", POST …/chat/stop.',
+    `Wait for its answer, or stop it: "reprise stop ${id}", POST …/chat/stop.`,
   ],
   'session.queueFull': ({ id, waiting }) => [
     `session ${id} has ${counted(waiting, 'queued message')}, the maximum`,
@@ -91,7 +92,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'session.groupFull': ({ group, max }) => [
     `group ${group} has ${counted(max, 'queued or running message')}, the maximum`,
-    'Try again when some of them are done.',
+    'Try again when some of them are done. For subagents of a session, maxChildren of the agent is the maximum.',
   ],
   'append.empty': () => ['an append needs at least one entry', 'Add an entry, or leave out the append.'],
   'entry.badType': ({ type }) => [
@@ -123,7 +124,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     'Publish a smaller event. Store large content as an entry.',
   ],
   'idempotency.notUnicode': () => [
-    'the idempotency key or the source is not valid Unicode text: it contains half of a surrogate pair',
+    'the idempotency key of the message, or the name of its source, is not valid Unicode text: it contains half of a surrogate pair',
     'Use valid Unicode, such as a UUID.',
   ],
   'idempotency.missing': () => [
@@ -152,11 +153,11 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'session.lostTranscript': ({ id, file, problem }) => [
     `the transcript of session ${id} ${LOST[problem]}`,
-    `Restore ${file} from a copy, or continue without it: reprise repair ${id}`,
+    `Restore ${file} from a copy, or continue in a new session with what can still be read: reprise repair ${id}`,
   ],
   'session.foreignTranscript': ({ id, other }) => [
     `the file of session ${id} is the transcript of another session, ${other}`,
-    `Restore the file of ${id} from a copy, or continue without it: reprise repair ${id}`,
+    `Restore the file of ${id} from a copy, or continue in a new session with what can still be read: reprise repair ${id}`,
   ],
   'session.notAFile': ({ id, file, kind }) => [
     `the transcript of session ${id} is ${KINDS[kind]}, not a file`,
@@ -240,10 +241,10 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'store.unsettled': ({ file, problem, canWrite }) => [
     problem === 'older'
-      ? `${file} was written by an older version, and a read-only store does not migrate it`
-      : `${file} has unfinished work of its last process, or is being written`,
+      ? `${file} was written by an older version, and a command that only reads does not upgrade it`
+      : `${file} has unfinished work of a process that was killed, or another process is writing to it`,
     canWrite
-      ? 'Run "reprise verify" once, which migrates the store and finishes that work. Then try again.'
+      ? 'Run "reprise verify" once, which upgrades the store and finishes that work. Then try again.'
       : `Make the folder of ${file} writable, or copy it to a folder where you can write. Then run "reprise verify" there once.`,
   ],
   'store.damaged': ({ problem, found }) => [
@@ -252,7 +253,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'store.indexReplaced': ({ times }) => [
     `another program replaced sessions.json ${times} times while it was being written`,
-    'Try again when that program is done.',
+    'Sessions are not affected: the file is only a list for other tools. Try again when that program is done.',
   ],
   'store.networkHome': ({ home }) => [
     `${home} is on a network file system, where the locks of SQLite do not work`,

@@ -11,7 +11,7 @@ export const ENGLISH_TURNS: Pick<MessageTable, keyof TurnMessages> = {
   ],
   'turn.tooManySteps': ({ max }) => [
     `the turn called the model more than ${count(max)} times`,
-    'Ask the model to continue, or raise maxSteps.',
+    'Ask the model to continue, or raise the setting maxSteps.',
   ],
   'turn.stuck': ({ seconds }) => [
     `the turn made no progress for ${count(seconds)} s`,
@@ -61,7 +61,7 @@ export const ENGLISH_TURNS: Pick<MessageTable, keyof TurnMessages> = {
     'Send it again when some of the queued messages are answered.',
   ],
   'message.ownOutput': ({ by }) => [
-    `the message is not answered: ${by === 'account' ? 'it comes from the account of this agent' : 'it repeats what this agent said'}`,
+    `the message is not answered: ${by === 'account' ? 'it comes from the account of this agent' : 'it repeats what this agent answered'}`,
     'Nothing to do: an agent does not answer its own messages.',
   ],
   'command.interrupted': () => ['the process ended while the command was running', 'Send the command again.'],

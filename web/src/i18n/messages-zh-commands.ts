@@ -21,7 +21,7 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
   switch: '转到另一个会话：列表中的编号，或 ID、名称、键的开头',
   fork: '在此会话的副本中继续，可指定到某条消息',
   delete: '将会话移到回收站，先确认',
-  search: '在所有会话中查找',
+  search: '按词语在所有会话中查找消息',
   repair: '用损坏会话的可读部分继续',
   export: '将会话写入文件；.md、.html 或 .json 决定格式',
   remoteExport: '将记录写入本地文件，文件名以 .jsonl 结尾',
@@ -107,7 +107,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'help.about': ({ about }) => HELP[about],
   'help.escape': () => '其余都是消息；// 开头的消息以一个斜杠开始。',
   'help.noteLast': () =>
-    '如果最后一项不是消息则拒绝：在子智能体的结果或其他记录之后，请发送新消息；在压缩或重置之后，请先 /undo。',
+    '紧接在子智能体的结果或其他记录之后不能使用（请发送新消息），紧接在压缩或重置之后也不能使用（请先 /undo）。',
   'help.ownerOnly': () =>
     '在渠道中人人可以查看，但只有所有者可以更改，除非 `session.senderCommands` 列出此命令。',
   'command.notOne': () => '命令以一个斜杠开头。',
@@ -211,7 +211,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'explain.unverified': () => '   未验证：指令、工具、模型或存储的内容此后有变化',
   'explain.summary': ({ entryId }) => `   摘要 ${entryId} 代替较早的消息`,
   'explain.shortened': ({ results }) => `   缩短了 ${results} 个工具结果`,
-  'explain.cached': () => '   以上次请求开头，提示缓存可用于此部分',
+  'explain.cached': () => '   开头与上次请求完全相同，模型服务可用提示缓存处理这部分',
   'explain.cacheBreak': ({ cause }) => `   未用提示缓存：${CACHE_BREAKS[cause]}`,
   cacheBreak: ({ cause }) => CACHE_BREAKS[cause],
 
@@ -223,7 +223,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'model.current': ({ name, from, unavailable }) =>
     `模型：${name}，${CHOSEN_BY[from]}${unavailable === null ? '' : `（此会话指定的 ${unavailable} 在此不可用）`}`,
   'model.noChoice': () => '这里不能选择其他模型，模型由配置决定。',
-  'model.unknown': ({ model }) => `没有模型“${model}”，模型未更改。`,
+  'model.unknown': ({ model }) => `没有模型“${model}”，模型未更改。可用的名称由打开引擎的程序决定。`,
   'queue.current': (queue) => `队列：${queueText(queue)}`,
   'queue.badWord': ({ word, modes, drops }) =>
     `/queue 不认识“${word}”，没有更改。模式：${modes.join('、')}。另有 debounce:2s、cap:25、drop:${drops.join('|')}、default。`,

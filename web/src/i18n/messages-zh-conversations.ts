@@ -11,7 +11,7 @@ export const CHINESE_CONVERSATIONS: Pick<MessageTable, keyof ConversationMessage
   'turn.missing': ({ turn, turns }) => `没有轮次“${turn}”。此会话有 ${turns} 轮，从 1 开始。`,
   'turn.ambiguous': ({ turn, matches }) => `“${turn}”符合 ${matches} 个轮次，请写出更多编号。`,
   'undo.tooLarge': ({ tokens, budget }) =>
-    `撤销压缩会恢复约 ${tokens} 词元，但只能容纳 ${budget}。请在此之前复制会话，选择窗口更大的模型，或写“/compact undo anyway”：下一轮会再次压缩。`,
+    `撤销压缩会恢复约 ${tokens} 词元，但只能容纳 ${budget}。请从某条消息复制会话，选择窗口更大的模型，或仍然撤销：在聊天中输入“/undo anyway”，或运行“reprise undo --anyway”；下一轮会再次压缩。`,
   'session.missing': ({ ref, isTrash }) =>
     isTrash
       ? `回收站中没有会话“${ref}”。“reprise ls --deleted”列出回收站。`

@@ -36,7 +36,7 @@ export const CHINESE_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
   'import.noContent': ({ path, messages }) =>
     `${path} 有 ${messages} 条消息，但没有可读取的文字或图片。它可能来自尚不能导入的工具或版本。没有从中导入任何内容。`,
   'import.ownHome': ({ path }) =>
-    `${path} 是 Reprise 的主目录，不是其他工具的数据。要复制其中的会话，请先导出：reprise export --all --profile clawdbot --out DIR --home ${path}`,
+    `${path} 是 Reprise 的主目录，不是其他工具的数据。要复制其中的会话，请先按 OpenClaw 的布局导出（导入所需的内容都在其中）：reprise export --all --profile clawdbot --out DIR --home ${path}；然后运行：reprise import DIR`,
   'import.ownBackup': ({ path }) =>
     `${path} 是 Reprise 的备份，不是会话记录。请恢复到空的主目录：reprise backup restore ${path} --home <空文件夹>`,
   'import.otherTool': ({ path, tool }) =>

@@ -16,17 +16,17 @@ export const CHINESE_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   'model.refused': ({ provider, text }) =>
     `模型服务拒绝了此对话${text === '' ? '' : `（${provider}：${text}）`}。请用 /undo 撤销上一条消息，或用 /model 选择其他模型。`,
   'model.silent': ({ provider, seconds }) => `模型在 ${seconds} 秒内没有任何回应（${provider}），请重试。`,
-  'model.stopped': ({ provider }) => `模型调用已停止（${provider}）。`,
-  'model.incomplete': ({ provider }) => `模型的回答没有结束标记就中断了（${provider}），请重试。`,
+  'model.stopped': ({ provider }) => `调用方停止了模型调用（${provider}）。`,
+  'model.incomplete': ({ provider }) => `回答尚未完成，数据流就结束了（${provider}），请重试。`,
   'model.brokeOff': ({ provider }) => `模型的回答中途断开（${provider}），请重试。`,
   'model.redirect': ({ from, to, status }) =>
     `${from} 重定向到${to === null ? '无效的地址' : ` ${to}`}（HTTP ${status}）；API 密钥和对话没有发送到那里。如果模型服务已迁移，请设置 baseURL。`,
   'model.noRoom': ({ model }) =>
     `${model} 的上下文窗口没有空间容纳回答。请减少发送的内容，或用 /model 选择窗口更大的模型。`,
   'model.noKey': ({ model, variable }) =>
-    `${model} 没有 API 密钥。${variable === null ? '请提供 apiKey。' : `请设置 ${variable}，或用 --model 选择其他模型。`}`,
+    `${model} 没有 API 密钥。${variable === null ? '请在创建模型时提供 apiKey。' : `请设置 ${variable}，或用 --model 选择其他模型。`}`,
   'model.noAddress': ({ model, variable }) =>
-    `${model} 需要其服务器的地址。${variable === null ? '请提供 baseURL，例如 Ollama 为 http://127.0.0.1:11434/v1。' : `请设置 ${variable}，或用 --model 选择其他模型。`}`,
+    `${model} 需要其服务器的地址。${variable === null ? '请在创建模型时提供 baseURL，例如 Ollama 为 http://127.0.0.1:11434/v1。' : `请设置 ${variable}，或用 --model 选择其他模型。`}`,
   'model.noProvider': ({ model, forms }) => `没有提供商有名为 ${model} 的模型。可用：${forms.join('、')}。`,
   'model.wrongFormat': ({ model, family }) =>
     `${model} 不能使用“${family}”的请求格式。请使用 anthropic:<id> 模型，或其他格式。`,

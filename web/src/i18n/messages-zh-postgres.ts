@@ -30,7 +30,7 @@ const POSTGRES: Readonly<Record<PostgresProblem, string>> = {
   pooler: '与服务器之间有事务连接池，请在存储网址中加上“pooler=true”',
   readOnly: '数据库服务器不接受写入：它是副本或设为只读，请将存储网址改为主服务器',
   damaged: '服务器发现数据已损坏，请从备份恢复数据库',
-  other: '数据库服务器报告了错误',
+  other: '数据库服务器报告了错误，请重试；若仍失败，其日志中有详细信息',
 };
 
 export const CHINESE_POSTGRES: Pick<MessageTable, keyof PostgresMessages> = {

@@ -66,7 +66,7 @@ export const CHINESE_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
     `此服务器最多同时打开 ${max} 个事件流。请稍后重试、关闭其他事件流，或提高配置 server.limits.streams。`,
   'request.cutOff': () => '客户端在请求完成之前断开了连接，请重新发送。',
   'server.needsToken': ({ host }) =>
-    `要监听 ${host}，服务器需要由您选定的令牌。请设置 REPRISE_TOKEN，或用 --token-file 指定含令牌的文件。`,
+    `要监听 ${host}，服务器需要由您设置的令牌，自动生成的令牌只用于本机。请设置 REPRISE_TOKEN，或用 --token-file 指定含令牌的文件。`,
   'server.cannotListen': ({ host, port, reason, isTaken }) =>
     `无法监听 ${host}:${port}：${reason}。${isTaken ? '此端口已被另一个程序占用，请用 --port 选择其他端口，或用 --port 0 选择任意空闲端口。' : '请用 --host 选择此机器的地址。'}`,
   'token.unreadable': ({ file, reason }) =>

@@ -11,19 +11,19 @@ const DAMAGE: Readonly<Record<DatabaseDamage, string>> = {
   gone: '文件缺失或为空',
   pages: '数据页不一致',
   noVersion: '其中没有版本号',
-  otherTables: '其中的表与版本不符',
+  otherTables: '缺少此版本应有的表或列',
 };
 
 const KINDS = { link: '符号链接', folder: '文件夹', device: '管道或设备' };
 
 const OTHER_CURSOR = '请使用同一列表、同一排序的游标，或不带游标。';
-const WAIT_OR_STOP = '请稍后重试，或先停止正在进行的回答。';
+const waitOrStop = (id: string): string => `请稍后重试，或先停止正在进行的回答：“reprise stop ${id}”。`;
 
 export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.unknown': ({ id }) => `没有会话 ${id}，可能已被删除。请在列表中选择其他会话。`,
   'session.trashed': ({ id }) => `会话 ${id} 在回收站中，恢复后可以继续。`,
   'session.notTrashed': ({ id }) => `会话 ${id} 不在回收站中。请先删除：只有已删除的会话可以永久删除。`,
-  'session.purged': ({ id }) => `会话 ${id} 已被永久删除，无法恢复；之前的备份中仍有它。`,
+  'session.purged': ({ id }) => `会话 ${id} 已被永久删除，无法从此主目录恢复；只有删除之前的备份中仍有它。`,
   'session.idPurged': ({ id }) => `会话 ${id} 已被永久删除，其编号不能再用，请用其他编号。`,
   'session.notErased': ({ id, cause }) =>
     `会话 ${id} 已被永久删除，但其内容暂时还未从磁盘清除（${cause}）。存储会每 10 秒及下次打开时再试。`,
@@ -31,19 +31,21 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.keyMismatch': ({ id, key }) => `会话 ${id} 属于键 ${key}。请使用该键，或不指定会话。`,
   'session.resetExists': ({ id }) => `重置会新建会话，而会话 ${id} 已存在。请用其他编号。`,
   'session.fileTaken': ({ id, file }) =>
-    `主目录中的 ${file} 不是会话 ${id} 的记录。“reprise verify”会说明它是什么；请导入或移走它，或用其他编号。`,
-  'session.beingRemoved': ({ id }) => `另一个进程正在永久删除会话 ${id}，请重试，或用其他编号。`,
+    `主目录中的 ${file} 不是会话 ${id} 的记录。请用其他编号。“reprise verify”会说明它是什么；要使用它，请先移出主目录，再从那里导入。`,
+  'session.beingRemoved': ({ id }) => `另一个进程正在永久删除会话 ${id}，其编号不能再用，请用其他编号。`,
   'session.changed': () => '会话在读取之后已被更改，请查看后重试。',
   'session.leafMoved': ({ id }) => `会话 ${id} 在读取之后有了新消息或新分支，请查看后重试。`,
   'session.fenced': ({ id }) => `此进程已失去会话 ${id} 的租约，现在可能由另一个进程写入。请稍后重试。`,
-  'session.leaseHeld': ({ id, pid }) => `进程 ${pid} 正在运行会话 ${id}。${WAIT_OR_STOP}`,
-  'session.runnerHolds': ({ id }) => `另一个进程正在运行会话 ${id}。${WAIT_OR_STOP}`,
+  'session.leaseHeld': ({ id, pid }) => `进程 ${pid} 正在运行会话 ${id}。${waitOrStop(id)}`,
+  'session.runnerHolds': ({ id }) => `另一个进程正在运行会话 ${id}。${waitOrStop(id)}`,
   'session.foreignLock': ({ id, file, pid }) =>
     `${pid === null ? '另一个工具' : `进程 ${pid}`}用 ${file} 锁定了会话 ${id}。请关闭该工具或等它完成；如它已崩溃，请删除锁文件。`,
-  'session.busy': ({ id }) => `会话 ${id} 已有等待或进行中的消息。请等待回答，或先停止。`,
+  'session.busy': ({ id }) =>
+    `会话 ${id} 已有排队或进行中的消息。请等待回答，或先停止：“reprise stop ${id}”。`,
   'session.queueFull': ({ id, waiting }) =>
     `会话 ${id} 已有 ${waiting} 条等待的消息，达到上限。请在部分消息得到回答后重试，或提高队列上限。`,
-  'session.groupFull': ({ group, max }) => `组 ${group} 最多有 ${max} 条等待或进行中的消息，请稍后重试。`,
+  'session.groupFull': ({ group, max }) =>
+    `组 ${group} 已有 ${max} 条排队或进行中的消息，达到上限。请在部分消息完成后重试；会话的子智能体上限由智能体的 maxChildren 决定。`,
   'append.empty': () => '写入至少需要一个条目。请加上条目，或不写入。',
   'entry.badType': ({ type }) =>
     `条目的类型不能是 ${type}。请用“session”以外的非空文本：文件头只由存储写入。`,
@@ -57,7 +59,7 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'event.tooLarge': ({ maxBytes }) =>
     `事件的 JSON 超过 ${maxBytes} 字节。请发布较小的事件，较大的内容请存为条目。`,
   'idempotency.notUnicode': () =>
-    '幂等键或来源不是有效的 Unicode 文本，含有不成对的代理字符。请用有效的文本，例如 UUID。',
+    '消息的幂等键或其来源的名称不是有效的 Unicode 文本，含有不成对的代理字符。请用有效的文本，例如 UUID。',
   'idempotency.missing': () => '随写入投递的消息缺少幂等键。请加上 idempotencyKey，以免重试时重复投递。',
   'session.appendKeyReused': ({ key }) => `幂等键 ${key} 已用于另一次写入，新的写入请用新的键。`,
   'session.messageKeyReused': ({ key }) => `幂等键 ${key} 已用于另一条消息，新的消息请用新的键。`,
@@ -67,9 +69,9 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.damagedHeader': ({ id }) =>
     `会话 ${id} 存在，但其记录的文件头已损坏。“reprise repair ${id}”用可读部分在新会话中继续。`,
   'session.lostTranscript': ({ id, file, problem }) =>
-    `会话 ${id} 的记录${LOST[problem]}。请从副本恢复 ${file}，或不用它继续：reprise repair ${id}`,
+    `会话 ${id} 的记录${LOST[problem]}。请从副本恢复 ${file}，或在新会话中用仍可读的部分继续：reprise repair ${id}`,
   'session.foreignTranscript': ({ id, other }) =>
-    `会话 ${id} 的文件是另一个会话 ${other} 的记录。请从副本恢复该文件，或不用它继续：reprise repair ${id}`,
+    `会话 ${id} 的文件是另一个会话 ${other} 的记录。请从副本恢复该文件，或在新会话中用仍可读的部分继续：reprise repair ${id}`,
   'session.notAFile': ({ id, file, kind }) =>
     `会话 ${id} 的记录是${KINDS[kind]}，不是文件。请移走 ${file}；没有写入任何内容。`,
   'session.unreadable': ({ id, reason }) =>
@@ -105,11 +107,11 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
     `存储的预写日志被另一个进程占用了 ${seconds} 秒，请重试。“reprise locks”列出使用存储的进程。`,
   'store.missing': ({ file }) => `${file} 不存在，请检查路径。此命令只读取，不会新建存储。`,
   'store.unsettled': ({ file, problem, canWrite }) =>
-    `${file} ${problem === 'older' ? '由较旧的版本写入，以只读方式打开时不会升级' : '有上一个进程未完成的工作，或正在被写入'}。${canWrite ? '请运行一次“reprise verify”来升级并完成这些工作，然后重试。' : '请使其文件夹可写，或复制到可写的文件夹，然后在那里运行一次“reprise verify”。'}`,
+    `${file} ${problem === 'older' ? '由较旧的版本写入，只读取的命令不会升级它' : '有被终止的进程未完成的工作，或另一个进程正在写入'}。${canWrite ? '请运行一次“reprise verify”来升级并完成这些工作，然后重试。' : '请使其文件夹可写，或复制到可写的文件夹，然后在那里运行一次“reprise verify”。'}`,
   'store.damaged': ({ problem, found }) =>
     `存储的数据库已损坏：${DAMAGE[problem]}${found === null ? '' : `（${found}）`}。请关闭使用此主目录的所有进程再重新打开，可读内容会被抢救。`,
   'store.indexReplaced': ({ times }) =>
-    `写入 sessions.json 期间，它被另一个程序替换了 ${times} 次。请在该程序完成后重试。`,
+    `写入 sessions.json 期间，它被另一个程序替换了 ${times} 次。会话不受影响：此文件只是供其他工具使用的列表。请在该程序完成后重试。`,
   'store.networkHome': ({ home }) =>
     `${home} 位于网络文件系统，SQLite 的锁在那里无效。请选择本地磁盘上的文件夹；多台机器共用时请用 PostgreSQL（--store postgres）。`,
   'store.badHome': ({ home, reason }) =>

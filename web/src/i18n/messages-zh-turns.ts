@@ -11,7 +11,7 @@ const ENDS: Readonly<Record<string, string>> = {
 
 export const CHINESE_TURNS: Pick<MessageTable, keyof TurnMessages> = {
   'turn.answerTooLong': ({ max }) => `回答超过 ${max} 个字符，其余部分已截去。请每次少问一些，或让模型继续。`,
-  'turn.tooManySteps': ({ max }) => `这一轮调用模型超过 ${max} 次。请让模型继续，或提高 maxSteps。`,
+  'turn.tooManySteps': ({ max }) => `这一轮调用模型超过 ${max} 次。请让模型继续，或提高设置 maxSteps。`,
   'turn.stuck': ({ seconds }) =>
     `这一轮 ${seconds} 秒没有进展。请重新发送；如果某个工具没有响应，请为它设置超时。`,
   'turn.stopped': () => '已停止。',
