@@ -5,5 +5,5 @@ const session = await reprise.session('agent:main:main'); // found, or created
 for await (const event of session.send('My name is Ada.')) {
   if (event.type === 'text_delta') process.stdout.write(event.text);
 }
-const { text } = await session.send('What is my name?').result; // or only the end
+const { text } = await session.send('What is my name?').result; // the whole answer, without the stream
 console.log(`\n${text}`);

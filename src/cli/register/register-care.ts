@@ -33,6 +33,7 @@ export function registerCare(program: Command): void {
 
   const locks = program
     .command('locks')
+    .summary('list the sessions that are locked, and by which process')
     .description('list the sessions that a process or another tool has locked (leases and lock files)')
     .action(async (options: Options) => (await home()).locks(options));
   addGlobals(locks, ['json', ...LOCAL]);

@@ -126,6 +126,7 @@ export function registerChanges(program: Command): void {
 
   const prune = program
     .command('prune')
+    .summary('move old sessions to the trash; shows them first')
     .description(
       'move old sessions to the trash, and permanently delete sessions that have been there for long; shows them first',
     )
