@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { ownSources } from './scripts/own-sources.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { bundledPrograms } from './test/support/processes/bundled-programs.ts';
 
@@ -8,10 +9,10 @@ const config: ViteUserConfig = defineConfig({
   // Node runs all of it as it is; lowered, `using` would need a helper module.
   oxc: { target: 'esnext', jsx: { runtime: 'automatic', importSource: 'preact' } },
   resolve: {
-    alias: {
-      'reprise/client': fileURLToPath(new URL('src/client/index.ts', import.meta.url)),
-      'reprise/messages': fileURLToPath(new URL('src/messages/english.ts', import.meta.url)),
-    },
+    alias: Object.entries(ownSources()).map(([name, url]) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: fileURLToPath(url),
+    })),
   },
   plugins: [await bundledPrograms()],
   test: {

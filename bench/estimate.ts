@@ -1,4 +1,4 @@
-import { estimateMessagesTokens, estimateTextTokens } from '../src/index.ts';
+import { estimateMessagesTokens, estimateTextTokens } from '../src/exports/context.ts';
 import { compare, type Row, type Task } from './measure.ts';
 
 const WORDS = 'some words of a conversation about code, plans and what to do next (see src/main.ts:42), ';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type OpenStoreOptions, openStore, type StoreKind } from '../src/config/open.ts';
-import { entryIdForSeq } from '../src/index.ts';
+import { entryIdForSeq } from '../src/exports/transcript.ts';
 import type { Store } from '../src/store/port/store.ts';
 import {
   type SealedSession,

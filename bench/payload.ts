@@ -1,4 +1,4 @@
-import { encodeLine, entryIdForSeq, type JsonObject } from '../src/index.ts';
+import { encodeLine, entryIdForSeq, type JsonObject } from '../src/exports/transcript.ts';
 import type { NewEntry } from '../src/store/port/store.ts';
 
 /** Of a message as JSON, which is what a payload byte is counted by. */

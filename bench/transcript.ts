@@ -1,4 +1,10 @@
-import { encodeLine, entryIdForSeq, type JsonObject, parseTranscript, rebuildHistory } from '../src/index.ts';
+import {
+  encodeLine,
+  entryIdForSeq,
+  type JsonObject,
+  parseTranscript,
+  rebuildHistory,
+} from '../src/exports/transcript.ts';
 import { type Comparison, compare, type Task } from './measure.ts';
 import { parseAll } from './payload.ts';
 

@@ -1,4 +1,6 @@
-import { type AnthropicMessage, estimateMessagesTokens, guardModelCall } from 'reprise';
+import { guardModelCall } from 'reprise';
+import { estimateMessagesTokens } from 'reprise/context';
+import type { AnthropicMessage } from 'reprise/transcript';
 
 /** Stands in for your client: refuses what is too long, in the words of the provider. */
 async function create(messages: readonly AnthropicMessage[]): Promise<AnthropicMessage> {

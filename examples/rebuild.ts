@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { readTranscript, rebuildHistory } from 'reprise';
+import { readTranscript, rebuildHistory } from 'reprise/transcript';
 
 const [file = 'examples/transcripts/claw0.jsonl'] = process.argv.slice(2);
 const { entries, issues } = await readTranscript(createReadStream(file));

@@ -1,6 +1,6 @@
 /** Writes docs/errors.md from the table of codes, so that the page cannot say anything else. */
 import { writeFileSync } from 'node:fs';
-import { ERROR_TABLE } from '../src/index.ts';
+import { ERROR_TABLE } from '../src/exports/engine.ts';
 
 export function errorsPage(): string {
   const rows = Object.entries(ERROR_TABLE).map(

@@ -4,7 +4,7 @@
  * `npm run docs` runs it; a test checks that what is committed is what it writes.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { encodeLine, entryIdForSeq, type JsonObject } from '../src/index.ts';
+import { encodeLine, entryIdForSeq, type JsonObject } from '../src/exports/transcript.ts';
 
 const START = Date.UTC(2025, 0, 1);
 const at = (second: number): string => new Date(START + second * 1000).toISOString();

@@ -33,7 +33,8 @@ writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', priva
 run('npm', ['install', '--no-audit', '--no-fund', '--silent', join(folder, filename)]);
 writeFileSync(
   join(folder, 'use.ts'),
-  `import { openReprise, openStore, parseTranscript, rebuildHistory, type AnthropicMessage, type Store } from 'reprise';
+  `import { openReprise, openStore, type Store } from 'reprise';
+import { parseTranscript, rebuildHistory, type AnthropicMessage } from 'reprise/transcript';
 import { createClient, type Client } from 'reprise/client';
 import { validateAnthropicMessages, type Violation } from 'reprise/testing';
 const client: Client = createClient({ url: 'http://127.0.0.1:1', token: 'none' });

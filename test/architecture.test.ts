@@ -65,6 +65,17 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
     'models',
     'config',
   ],
+  exports: [
+    'keys',
+    'transcript',
+    'context',
+    'compaction',
+    'engine',
+    'store/port',
+    'store/copy',
+    'models',
+    'config',
+  ],
   errors: [],
 };
 

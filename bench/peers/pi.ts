@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { JsonObject } from '../../src/index.ts';
+import type { JsonObject } from '../../src/exports/transcript.ts';
 import { boundContext, Homes, SESSION, scratchFolder, WINDOW } from '../homes.ts';
 import { busyTime, compareSlices, latency, markdown, type Row, rate, type Slices } from '../measure.ts';
 import { nextTurn } from '../payload.ts';

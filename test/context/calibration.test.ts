@@ -9,8 +9,8 @@ import {
   measureContext,
   overheadTokens,
   SAFETY_MARGIN,
-  selectContext,
-} from '../../src/index.ts';
+} from '../../src/exports/context.ts';
+import { selectContext } from '../../src/exports/transcript.ts';
 import { EntryList } from '../support/engine/entries.ts';
 
 function learn(reports: readonly number[], from?: Calibration): Calibration | undefined {

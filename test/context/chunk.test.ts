@@ -6,7 +6,7 @@ import {
   estimateTokens,
   pruneHistoryForContextShare,
   splitMessagesByTokenShare,
-} from '../../src/index.ts';
+} from '../../src/exports/context.ts';
 import { EntryList } from '../support/engine/entries.ts';
 
 interface Turn {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import {
-  type Entry,
   estimateEntryTokens,
   estimateImageTokens,
   estimateMessagesTokens,
   estimateTextTokens,
   estimateTokens,
   estimateToolTokens,
-  project,
-} from '../../src/index.ts';
+} from '../../src/exports/context.ts';
+import { project } from '../../src/exports/transcript.ts';
+import type { Entry } from '../../src/index.ts';
 import { EntryList } from '../support/engine/entries.ts';
 import { jpegBase64, pngBase64 } from '../support/engine/images.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { estimateTextTokens } from '../../src/index.ts';
+import { estimateTextTokens } from '../../src/exports/context.ts';
 import { HOSTILE } from './hostile.ts';
 import { SAMPLES } from './samples.ts';
 

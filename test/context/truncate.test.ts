@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { estimateTextTokens, planToolTruncation, truncateToolText } from '../../src/index.ts';
+import { estimateTextTokens, planToolTruncation, truncateToolText } from '../../src/exports/context.ts';
 
 const SEED = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 20250101);
 const NOTICE = /\n\[\.\.\. [\d,]+ characters left out \.\.\.\]\n/;

@@ -9,7 +9,7 @@ import {
   resolveContextWindow,
   splitContext,
   type WindowConfig,
-} from '../../src/index.ts';
+} from '../../src/exports/context.ts';
 
 const CONFIG: WindowConfig = {
   models: { providers: { local: { models: { small: { contextWindow: 32_768 } } } } },

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openReprise } from '../../src/config/open-reprise.ts';
-import type { InboundMessage, ProfileName } from '../../src/index.ts';
+import type { ProfileName } from '../../src/exports/engine.ts';
+import type { InboundMessage } from '../../src/index.ts';
 import { COMMAND } from '../support/processes/bundled-command.ts';
 import { ENVIRONMENT, type Ran, reprise } from '../support/processes/command-line.ts';
 

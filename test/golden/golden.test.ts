@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { StoreKind } from '../../src/index.ts';
+import type { StoreKind } from '../../src/exports/store.ts';
 import { freshDatabase } from '../support/postgres/postgres.ts';
 import { record } from './record.ts';
 import { contextScenarios } from './scenarios/context.ts';

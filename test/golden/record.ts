@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { decodeLine, entryIdForSeq, type ModelRequest, type TurnEvent } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/exports/models.ts';
+import { decodeLine, entryIdForSeq } from '../../src/exports/transcript.ts';
+import type { TurnEvent } from '../../src/index.ts';
 import type { World } from './world.ts';
 
 /**

@@ -1,5 +1,7 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
+import type { SendAgainOptions } from '../../src/exports/engine.ts';
+import type { StoreKind } from '../../src/exports/store.ts';
 import {
   type InboundMessage,
   type Model,
@@ -8,12 +10,10 @@ import {
   openStore,
   type Received,
   type Reprise,
-  type SendAgainOptions,
   type SendOptions,
   type Session,
   type SessionEvent,
   type Store,
-  type StoreKind,
   type TurnEvent,
   type TurnStream,
   type UserInput,

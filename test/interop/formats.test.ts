@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type JsonObject, parseTranscript, type Store } from '../../src/index.ts';
+import { type JsonObject, parseTranscript } from '../../src/exports/transcript.ts';
+import type { Store } from '../../src/index.ts';
 import { safeName, writeFileSafely } from '../../src/interop/export/file-writer.ts';
 import { EXPORT_FORMATS, type ExportFormat, renderSession } from '../../src/interop/export/formats.ts';
 import { loadDocument, redactDocument } from '../../src/interop/session-document.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Entry, rebuildHistory, type SessionRecord, type Store } from '../../src/index.ts';
+import { rebuildHistory } from '../../src/exports/transcript.ts';
+import type { Entry, SessionRecord, Store } from '../../src/index.ts';
 import { classicId } from '../../src/interop/export/claw0-layout.ts';
 import { unsummed } from '../../src/interop/export/formats.ts';
 import {

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  isSessionId,
-  normalizeAgentId,
-  parseAgentId,
-  parseSessionId,
-  RepriseError,
-} from '../../src/index.ts';
+import { isSessionId, normalizeAgentId, parseAgentId, parseSessionId } from '../../src/exports/keys.ts';
+import { RepriseError } from '../../src/index.ts';
 
 const NO_IDS = [
   '../x',

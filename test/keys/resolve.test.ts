@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RepriseError, resolveBoundAgent, resolveSessionKey } from '../../src/index.ts';
+import { resolveBoundAgent, resolveSessionKey } from '../../src/exports/keys.ts';
+import { RepriseError } from '../../src/index.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

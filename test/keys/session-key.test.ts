@@ -10,10 +10,10 @@ import {
   normalizeSessionKey,
   parseAgentSessionKey,
   parseSessionKey,
-  RepriseError,
   resolveThreadParentSessionKey,
   type SessionKeyParts,
-} from '../../src/index.ts';
+} from '../../src/exports/keys.ts';
+import { RepriseError } from '../../src/index.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Answer, createModel, type Model, type ModelRequest, rebuildHistory } from '../../src/index.ts';
+import { Answer, type ModelRequest } from '../../src/exports/models.ts';
+import { rebuildHistory } from '../../src/exports/transcript.ts';
+import { createModel, type Model } from '../../src/index.ts';
 import {
   openAnthropicServer,
   openOpenAiServer,

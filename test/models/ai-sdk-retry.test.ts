@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createModel, type Model, type ModelEvent, type RepriseError } from '../../src/index.ts';
+import type { ModelEvent } from '../../src/exports/models.ts';
+import { createModel, type Model, type RepriseError } from '../../src/index.ts';
 import { DEFAULT_RETRY_POLICY, retryDelay } from '../../src/models/ai-sdk/retry.ts';
 import { modelError } from '../../src/models/model-error.ts';
 import {

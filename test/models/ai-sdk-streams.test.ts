@@ -1,7 +1,8 @@
 import { MessageChannel } from 'node:worker_threads';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createModel, type Model, type ModelRequest, RepriseError } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/exports/models.ts';
+import { createModel, type Model, RepriseError } from '../../src/index.ts';
 import {
   openAnthropicServer,
   openOpenAiServer,

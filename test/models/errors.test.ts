@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { isSilentOverflow, type RepriseError } from '../../src/index.ts';
+import { isSilentOverflow } from '../../src/exports/models.ts';
+import type { RepriseError } from '../../src/index.ts';
 import { readFailure } from '../../src/models/ai-sdk/read-failure.ts';
 import { modelError, type ProviderFailure } from '../../src/models/model-error.ts';
 import { readOverflow } from '../../src/models/overflow.ts';

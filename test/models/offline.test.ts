@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { estimateTextTokens } from '../../src/context/estimate.ts';
-import { createModel, type ModelRequest, type ProjectedMessage, project } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/exports/models.ts';
+import { type ProjectedMessage, project } from '../../src/exports/transcript.ts';
+import { createModel } from '../../src/index.ts';
 import { createOfflineModel } from '../../src/models/offline/offline-model.ts';
 import { EntryList } from '../support/engine/entries.ts';
 import { asking, assistant, READ_FILE, requestFor, run, textOf, user } from '../support/engine/models.ts';

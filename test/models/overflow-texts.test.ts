@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type CallFailure, findContextOverflow } from '../../src/index.ts';
+import { type CallFailure, findContextOverflow } from '../../src/exports/models.ts';
 
 /** How providers say it, in bodies like theirs, with the numbers that should be read off. */
 const OVERFLOWS: readonly [who: string, failure: CallFailure, numbers?: object][] = [

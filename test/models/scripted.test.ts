@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type ModelRequest, RepriseError, rebuildHistory } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/exports/models.ts';
+import { rebuildHistory } from '../../src/exports/transcript.ts';
+import { RepriseError } from '../../src/index.ts';
 import { createScriptedModel, validateAnthropicMessages } from '../../testing/index.ts';
 import { call, EntryList } from '../support/engine/entries.ts';
 import { asking, READ_FILE, requestFor, run, textOf } from '../support/engine/models.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createModel, type Model, type ModelEvent } from '../../src/index.ts';
+import type { ModelEvent } from '../../src/exports/models.ts';
+import { createModel, type Model } from '../../src/index.ts';
 import {
   createScriptedModel,
   type ModelUnderTest,

@@ -1,7 +1,8 @@
 // @module-tag scaled
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createModel, type Entry, type Model, parseTranscript, RepriseError } from '../../src/index.ts';
+import { parseTranscript } from '../../src/exports/transcript.ts';
+import { createModel, type Entry, type Model, RepriseError } from '../../src/index.ts';
 import {
   openAnthropicServer,
   openOpenAiServer,

@@ -1,4 +1,5 @@
-import type { AppendOptions, Inbox, InboxItem, Store } from '../../src/index.ts';
+import type { AppendOptions, Inbox, InboxItem } from '../../src/exports/store.ts';
+import type { Store } from '../../src/index.ts';
 
 /** A store whose named methods do something else. */
 export function over(store: Store, methods: Partial<Store>, inbox: Partial<Inbox> = {}): Store {

@@ -1,4 +1,5 @@
-import type { Entry, InboxItem, InboxState, Store } from '../../src/index.ts';
+import type { InboxItem, InboxState } from '../../src/exports/store.ts';
+import type { Entry, Store } from '../../src/index.ts';
 import { judgeTranscript, namesIn } from './judge-transcript.ts';
 import type { Delivery } from './traffic.ts';
 

@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/index.ts';
+import type { Lease } from '../../src/exports/store.ts';
 import type { Event, Owner, Scheduler } from './scheduler.ts';
 
 /** A question to the store that is under way. */

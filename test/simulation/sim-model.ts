@@ -1,5 +1,6 @@
 import type { Tool } from '../../src/engine/tools/tool.ts';
-import { Answer, type Model, type ModelEvent, type ModelRequest, RepriseError } from '../../src/index.ts';
+import { Answer, type ModelEvent, type ModelRequest } from '../../src/exports/models.ts';
+import { type Model, RepriseError } from '../../src/index.ts';
 import type { Random } from '../../testing/crash/random.ts';
 import { complaintsOf } from '../support/engine/engine.ts';
 import type { SeenRequest, ToolRun } from './judge.ts';

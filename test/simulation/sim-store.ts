@@ -1,4 +1,5 @@
-import type { Inbox, Lease, LeaseOptions, Store } from '../../src/index.ts';
+import type { Inbox, Lease, LeaseOptions } from '../../src/exports/store.ts';
+import type { Store } from '../../src/index.ts';
 import type { HeldLease, Life, Operation } from './life.ts';
 import type { World } from './world.ts';
 

@@ -1,4 +1,4 @@
-import type { ModelRequest } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/exports/models.ts';
 
 /**
  * What people say in simulations. `m7@k3 | safe unsafe | safe` is message 7, in conversation 3, and asks for two tools

@@ -1,4 +1,4 @@
-import type { Agents } from '../../src/index.ts';
+import type { Agents } from '../../src/exports/engine.ts';
 import type { Random } from '../../testing/crash/random.ts';
 import { say } from './spoken.ts';
 

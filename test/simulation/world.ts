@@ -1,4 +1,5 @@
-import { type AppendOptions, type InboxReceipt, type InboxState, RepriseError } from '../../src/index.ts';
+import type { AppendOptions, InboxReceipt, InboxState } from '../../src/exports/store.ts';
+import { RepriseError } from '../../src/index.ts';
 import { Changes } from './changes.ts';
 import type { Evidence } from './judge.ts';
 import type { HeldLease, Life } from './life.ts';

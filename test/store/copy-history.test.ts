@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/config/open.ts';
-import { parseTranscript, rebuildHistory } from '../../src/index.ts';
+import { parseTranscript, rebuildHistory } from '../../src/exports/transcript.ts';
 import { copyHistory } from '../../src/store/copy/copy-history.ts';
 import { call, EntryList } from '../support/engine/entries.ts';
 

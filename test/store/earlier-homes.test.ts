@@ -5,15 +5,8 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
-import {
-  openReprise,
-  openStore,
-  parseTranscript,
-  project,
-  type Reprise,
-  type Store,
-  type Tool,
-} from '../../src/index.ts';
+import { parseTranscript, project } from '../../src/exports/transcript.ts';
+import { openReprise, openStore, type Reprise, type Store, type Tool } from '../../src/index.ts';
 import { createScriptedModel, type ScriptedModel } from '../../testing/index.ts';
 import expected from '../fixtures/homes-2026-11/expected.json' with { type: 'json' };
 import { type FreshDatabase, freshDatabase } from '../support/postgres/postgres.ts';

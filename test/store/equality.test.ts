@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStore, type StoreKind } from '../../src/config/open.ts';
-import { entryIdForSeq } from '../../src/index.ts';
+import { entryIdForSeq } from '../../src/exports/transcript.ts';
 import { freshDatabase } from '../support/postgres/postgres.ts';
 
 const HOSTILE = ['\u0000', '\ud800', '\u2028', '💬', '\u0085', '\r\n', '\ufeff', '{"__proto__":1}'];

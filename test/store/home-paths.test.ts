@@ -6,7 +6,7 @@ import {
   resolveSessionFilePath,
   resolveSessionTranscriptPath,
   resolveSessionTranscriptsDir,
-} from '../../src/index.ts';
+} from '../../src/exports/store.ts';
 import { JsonlHome } from '../support/store/jsonl-home.ts';
 
 test('the paths of a home lead to the files that a store writes there', async () => {

@@ -1,12 +1,8 @@
 import { exampleTranscripts } from '../../scripts/make-examples.ts';
 import { SseParser } from '../../src/client/sse-parser.ts';
-import {
-  decodeLine,
-  parseSessionKey,
-  parseTranscript,
-  RepriseError,
-  rebuildHistory,
-} from '../../src/index.ts';
+import { parseSessionKey } from '../../src/exports/keys.ts';
+import { decodeLine, parseTranscript, rebuildHistory } from '../../src/exports/transcript.ts';
+import { RepriseError } from '../../src/index.ts';
 import { cpuTimer } from './engine/time-spent.ts';
 import { makeFuzzFiles } from './fuzz-files.ts';
 

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest';
 import {
   blobNames,
   contentText,
-  type Entry,
   extractBlobs,
   hydrateBlobs,
   type JsonObject,
   rebuildHistory,
-} from '../../src/index.ts';
+} from '../../src/exports/transcript.ts';
+import type { Entry } from '../../src/index.ts';
 import { blobHash, isBlobReference, releaseBlobs } from '../../src/transcript/blobs.ts';
 import { pngBase64 } from '../support/engine/images.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { entryIdForSeq, IssueLog, type JsonObject, parseTranscript } from '../../src/index.ts';
+import { entryIdForSeq, IssueLog, type JsonObject, parseTranscript } from '../../src/exports/transcript.ts';
 import { createTranscriptChecker } from '../../src/transcript/check.ts';
 import { canonicalEntries } from '../../src/transcript/dialects/canonical.ts';
 import { createEntryCollector } from '../../src/transcript/dialects/collect.ts';

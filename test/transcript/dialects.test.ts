@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { exampleTranscripts } from '../../scripts/make-examples.ts';
 import {
-  type Entry,
   type JsonObject,
   parseTranscript,
   rebuildHistory,
   selectContext,
-} from '../../src/index.ts';
+} from '../../src/exports/transcript.ts';
+import type { Entry } from '../../src/index.ts';
 import { validateAnthropicMessages } from '../../testing/index.ts';
 
 function lines(...records: readonly JsonObject[]): string {

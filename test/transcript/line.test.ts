@@ -1,7 +1,8 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeLine, encodeLine, entryIdForSeq, type JsonObject, RepriseError } from '../../src/index.ts';
+import { decodeLine, encodeLine, entryIdForSeq, type JsonObject } from '../../src/exports/transcript.ts';
+import { RepriseError } from '../../src/index.ts';
 import { longEntryIdForSeq } from '../../src/transcript/entry-id.ts';
 import { assertStorable } from '../../src/transcript/json.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type JsonObject, project, rebuildHistory, SUMMARY_CARRIERS } from '../../src/index.ts';
+import { type JsonObject, project, rebuildHistory, SUMMARY_CARRIERS } from '../../src/exports/transcript.ts';
 import { validateAnthropicMessages } from '../../testing/index.ts';
 import { call, EntryList } from '../support/engine/entries.ts';
 import { gifBase64, jpegBase64, pngBase64, webpBase64 } from '../support/engine/images.ts';

@@ -5,9 +5,9 @@ import {
   entryIdForSeq,
   type IssueKind,
   parseTranscript,
-  type RepriseError,
   type Transcript,
-} from '../../src/index.ts';
+} from '../../src/exports/transcript.ts';
+import type { RepriseError } from '../../src/index.ts';
 
 const ID = 'session-1';
 const HEADER = { type: 'session', version: 3, id: ID, timestamp: '2025-01-01T00:00:00.000Z', cwd: '/x' };

@@ -1,14 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  buildTree,
-  type Entry,
-  IssueLog,
-  type JsonObject,
-  pathTo,
-  RepriseError,
-  selectContext,
-} from '../../src/index.ts';
+import { buildTree, IssueLog, type JsonObject, pathTo, selectContext } from '../../src/exports/transcript.ts';
+import { type Entry, RepriseError } from '../../src/index.ts';
 import { EntryList } from '../support/engine/entries.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });

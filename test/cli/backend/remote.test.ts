@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RemoteBackend } from '../../../src/cli/backend/remote-backend.ts';
 import { createClient } from '../../../src/client/index.ts';
 import { openReprise } from '../../../src/config/open-reprise.ts';
-import type { NewEntry } from '../../../src/index.ts';
+import type { NewEntry } from '../../../src/exports/store.ts';
 import { createOfflineModel } from '../../../src/models/offline/offline-model.ts';
 import { pngBase64 } from '../../support/engine/images.ts';
 import { cliEnv } from '../../support/processes/cli-env.ts';

@@ -1,7 +1,7 @@
 import { createReadStream, writeFileSync } from 'node:fs';
 import { SessionManager } from '@mariozechner/pi-coding-agent';
 import { describe, expect, test } from 'vitest';
-import { parseTranscript, project, readTranscript } from '../../../src/index.ts';
+import { parseTranscript, project, readTranscript } from '../../../src/exports/transcript.ts';
 import { ourContext, piContext } from './support/contexts.ts';
 import { SealedFile } from './support/sealed-file.ts';
 import { openTempDir } from './support/temp-dir.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseTranscript } from '../../../src/index.ts';
+import { parseTranscript } from '../../../src/exports/transcript.ts';
 import { ourContext } from './support/contexts.ts';
 import { piContextOf } from './support/pi.ts';
 import { classesOf, TREE_CLASSES } from './support/tree-classes.ts';

@@ -1,7 +1,7 @@
 import { appendFileSync, createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import { SessionManager } from '@mariozechner/pi-coding-agent';
 import { describe, expect, test } from 'vitest';
-import { readTranscript, type Transcript } from '../../../src/index.ts';
+import { readTranscript, type Transcript } from '../../../src/exports/transcript.ts';
 import { type NeutralContext, ourContext, piContext } from './support/contexts.ts';
 import { RICH_WORDS, richSession } from './support/rich-session.ts';
 import { SealedFile } from './support/sealed-file.ts';

@@ -1,7 +1,7 @@
 import { createReadStream, writeFileSync } from 'node:fs';
 import { SessionManager } from '@mariozechner/pi-coding-agent';
 import { describe, expect, test } from 'vitest';
-import { parseTranscript, readTranscript } from '../../../src/index.ts';
+import { parseTranscript, readTranscript } from '../../../src/exports/transcript.ts';
 import { ourContext, piContext } from './support/contexts.ts';
 import { RICH_WORDS, richSession } from './support/rich-session.ts';
 import { HEADER } from './support/sealed-file.ts';

@@ -1,7 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type SessionContext, SessionManager } from '@mariozechner/pi-coding-agent';
 import { describe, expect, test } from 'vitest';
-import { contentText, type ProjectedMessage, parseTranscript, project } from '../../../src/index.ts';
+import {
+  contentText,
+  type ProjectedMessage,
+  parseTranscript,
+  project,
+} from '../../../src/exports/transcript.ts';
 import { ourContext, piContext } from './support/contexts.ts';
 import { RICH_WORDS, richSession, SIGNATURE } from './support/rich-session.ts';
 import { HEADER, SealedFile } from './support/sealed-file.ts';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { SessionManager } from '@mariozechner/pi-coding-agent';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseTranscript } from '../../../src/index.ts';
+import { parseTranscript } from '../../../src/exports/transcript.ts';
 import { ourContext, piContext } from './support/contexts.ts';
 import { filesV1, filesV2, filesV3 } from './support/old-pi.ts';
 import { openTempDir } from './support/temp-dir.ts';

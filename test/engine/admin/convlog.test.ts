@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
-import { createFileTools, type JsonObject } from '../../../src/index.ts';
+import { createFileTools } from '../../../src/exports/engine.ts';
+import type { JsonObject } from '../../../src/exports/transcript.ts';
 import type { ConvlogLine } from '../../../src/store/port/convlog.ts';
 import { openEngine, say, scripted } from '../../support/engine/engine.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Agents, Tool } from '../../../src/index.ts';
+import type { Agents } from '../../../src/exports/engine.ts';
+import type { Tool } from '../../../src/index.ts';
 import { createScriptedModel } from '../../../src/models/scripted/scripted-model.ts';
 import { KEY } from '../../support/engine/engine.ts';
 import { ask, call, openFamily, replying, resultsIn } from '../../support/engine/family.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { entriesOf } from '../../../src/engine/intake/inbound.ts';
-import type { SpawnRequest } from '../../../src/index.ts';
+import type { SpawnRequest } from '../../../src/exports/engine.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 import { KEY } from '../../support/engine/engine.ts';
 import { ask, call, idOf, openFamily, replying, resultsIn, waiting } from '../../support/engine/family.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
 import { forkThread, MAX_FORK_TOKENS } from '../../../src/engine/intake/thread-fork.ts';
-import { parseTranscript, rebuildHistory, type Store } from '../../../src/index.ts';
+import { parseTranscript, rebuildHistory } from '../../../src/exports/transcript.ts';
+import type { Store } from '../../../src/index.ts';
 
 const PARENT = 'agent:main:telegram:group:7';
 const THREAD = `${PARENT}:thread:1`;

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openReprise, PROFILES, type ProfileName, SUMMARY_CARRIERS } from '../../../src/index.ts';
+import { PROFILES, type ProfileName } from '../../../src/exports/engine.ts';
+import { SUMMARY_CARRIERS } from '../../../src/exports/transcript.ts';
+import { openReprise } from '../../../src/index.ts';
 import { say, scripted } from '../../support/engine/engine.ts';
 import { compactionsOf, linesOf, prose, tempHome } from '../../support/engine/profile-home.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { estimateEntryTokens } from '../../../src/index.ts';
+import { estimateEntryTokens } from '../../../src/exports/context.ts';
 import type { Model } from '../../../src/models/model.ts';
 import { createScriptedModel } from '../../../src/models/scripted/scripted-model.ts';
 import { entriesOf, overflow, say, scripted } from '../../support/engine/engine.ts';

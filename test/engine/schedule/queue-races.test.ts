@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { InboxItem, Store } from '../../../src/index.ts';
+import type { InboxItem } from '../../../src/exports/store.ts';
+import type { Store } from '../../../src/index.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 import { over } from '../../simulation/broken.ts';
 import { gate, openChannels, telegram, until } from '../../support/engine/channels.ts';

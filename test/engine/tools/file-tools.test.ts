@@ -15,7 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createFileTools, type JsonObject } from '../../../src/index.ts';
+import { createFileTools } from '../../../src/exports/engine.ts';
+import type { JsonObject } from '../../../src/exports/transcript.ts';
 
 let folder = '';
 let workspace = '';

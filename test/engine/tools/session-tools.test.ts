@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Agents } from '../../../src/index.ts';
+import type { Agents } from '../../../src/exports/engine.ts';
 import { KEY } from '../../support/engine/engine.ts';
 import { type Asked, ask, call, idOf, openFamily, replying, resultsIn } from '../../support/engine/family.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ModelRequest } from '../../../src/index.ts';
+import type { ModelRequest } from '../../../src/exports/models.ts';
 import { modelError } from '../../../src/models/model-error.ts';
 import { createScriptedModel, type ScriptedStep } from '../../../src/models/scripted/scripted-model.ts';
 import { complaintsOf, openEngine, say } from '../../support/engine/engine.ts';

@@ -1,12 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  estimateMessagesTokens,
-  type GuardStep,
-  guardModelCall,
-  RepriseError,
-  SUMMARY_CARRIERS,
-} from '../../../src/index.ts';
+import { estimateMessagesTokens } from '../../../src/exports/context.ts';
+import type { GuardStep } from '../../../src/exports/engine.ts';
+import { SUMMARY_CARRIERS } from '../../../src/exports/transcript.ts';
+import { guardModelCall, RepriseError } from '../../../src/index.ts';
 import {
   type Violation,
   validateAnthropicMessages,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../../../src/engine/tools/tool.ts';
-import { estimateMessagesTokens, estimateTextTokens } from '../../../src/index.ts';
+import { estimateMessagesTokens, estimateTextTokens } from '../../../src/exports/context.ts';
 import type { Model, ModelRequest } from '../../../src/models/model.ts';
 import { createOfflineModel } from '../../../src/models/offline/offline-model.ts';
 import { entriesOf, openEngine, overflow, rateLimit, say, scripted } from '../../support/engine/engine.ts';

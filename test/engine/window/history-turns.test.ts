@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { contextMessages } from '../../../src/engine/commands/context.ts';
 import type { Tool } from '../../../src/engine/tools/tool.ts';
 import { historyTurnsFor } from '../../../src/engine/window/history-turns.ts';
-import { limitHistoryTurns } from '../../../src/index.ts';
+import { limitHistoryTurns } from '../../../src/exports/context.ts';
 import { messagesText } from '../../../src/messages/english.ts';
 import { usageOf } from '../../../src/models/usage.ts';
 import { openEngine, say, scripted } from '../../support/engine/engine.ts';

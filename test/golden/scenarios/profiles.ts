@@ -1,4 +1,4 @@
-import type { ProfileName } from '../../../src/index.ts';
+import type { ProfileName } from '../../../src/exports/engine.ts';
 import { CHAPTERS, talk } from './context.ts';
 import type { Scenario } from './scenario.ts';
 import { WEATHER } from './tools.ts';

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import type { Entry, NewEntry, Store } from '../../../src/index.ts';
+import type { NewEntry } from '../../../src/exports/store.ts';
+import type { Entry, Store } from '../../../src/index.ts';
 import { exportLayout } from '../../../src/interop/export/export-layout.ts';
 import { everySession, freshFolder, freshStore } from '../../support/store/interop-home.ts';
 

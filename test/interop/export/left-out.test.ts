@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Entry, NewEntry, Store } from '../../../src/index.ts';
+import type { NewEntry } from '../../../src/exports/store.ts';
+import type { Entry, Store } from '../../../src/index.ts';
 import { exportLayout } from '../../../src/interop/export/export-layout.ts';
 import { leftOutText } from '../../../src/interop/export/left-out.ts';
 import { everySession, freshFolder, freshStore } from '../../support/store/interop-home.ts';

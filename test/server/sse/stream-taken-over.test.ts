@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { entriesOf, withTicket } from '../../../src/engine/intake/inbound.ts';
 import { Reprise } from '../../../src/engine/reprise.ts';
-import type { InboxItem, Store } from '../../../src/index.ts';
+import type { InboxItem } from '../../../src/exports/store.ts';
+import type { Store } from '../../../src/index.ts';
 import { isTerminalFrame, type StreamEvent } from '../../../src/protocol/events.ts';
 import { eventLogs } from '../../../src/server/sse/open-stream.ts';
 import { EventStream } from '../../../src/server/sse/resume.ts';

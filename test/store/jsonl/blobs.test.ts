@@ -17,7 +17,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore, type StoreKind } from '../../../src/config/open.ts';
-import { type Entry, hydrateBlobs, loadBlobs, parseTranscript } from '../../../src/index.ts';
+import { loadBlobs } from '../../../src/exports/store.ts';
+import { hydrateBlobs, parseTranscript } from '../../../src/exports/transcript.ts';
+import type { Entry } from '../../../src/index.ts';
 import { copyHistory } from '../../../src/store/copy/copy-history.ts';
 import type { NewEntry, Store } from '../../../src/store/port/store.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
-import { contentText, parseTranscript } from '../../../src/index.ts';
+import { contentText, parseTranscript } from '../../../src/exports/transcript.ts';
 import type { Store, StoredEntry } from '../../../src/store/port/store.ts';
 import { appendForeign, FOREIGN_KINDS } from '../../support/store/foreign-lines.ts';
 import { transcriptPath } from '../../support/store/sealed-home.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
-import type { TransferRecord } from '../../../src/index.ts';
+import type { TransferRecord } from '../../../src/exports/store.ts';
 import type { Sql } from '../../../src/store/postgres/connection/connections.ts';
 import { readTransfer } from '../../../src/store/postgres/copy/transfer-read.ts';
 import { writeTransfer } from '../../../src/store/postgres/copy/transfer-write.ts';

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
-import { type Entry, entryIdForSeq } from '../../../src/index.ts';
+import { entryIdForSeq } from '../../../src/exports/transcript.ts';
+import type { Entry } from '../../../src/index.ts';
 import type { EntryPage, NewEntry, Store } from '../../../src/store/port/store.ts';
 import { contentText } from '../../../src/transcript/content.ts';
 

@@ -1,4 +1,5 @@
-import { type Entry, entryIdForSeq, type JsonObject } from '../../../src/index.ts';
+import { entryIdForSeq, type JsonObject } from '../../../src/exports/transcript.ts';
+import type { Entry } from '../../../src/index.ts';
 
 /** Builds canonical entries by hand, each under the one before it unless told otherwise. */
 export class EntryList {

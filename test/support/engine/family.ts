@@ -1,6 +1,8 @@
 import { openStore, type StoreKind } from '../../../src/config/open.ts';
 import { Reprise, type RepriseOptions } from '../../../src/engine/reprise.ts';
-import type { InboxItem, ModelRequest, Store, StoredEntry } from '../../../src/index.ts';
+import type { ModelRequest } from '../../../src/exports/models.ts';
+import type { InboxItem, StoredEntry } from '../../../src/exports/store.ts';
+import type { Store } from '../../../src/index.ts';
 import {
   createScriptedModel,
   type ScriptedModel,

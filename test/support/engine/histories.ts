@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonObject } from '../../../src/index.ts';
+import type { JsonObject } from '../../../src/exports/transcript.ts';
 import { jpegBase64, pngBase64 } from './images.ts';
 
 /**

@@ -1,15 +1,12 @@
 import {
   Answer,
-  type Entry,
   type FinishEvent,
-  type Model,
   type ModelEvent,
   type ModelRequest,
   type ModelTool,
-  type ProjectedMessage,
-  project,
-  RepriseError,
-} from '../../../src/index.ts';
+} from '../../../src/exports/models.ts';
+import { type ProjectedMessage, project } from '../../../src/exports/transcript.ts';
+import { type Entry, type Model, RepriseError } from '../../../src/index.ts';
 
 export const READ_FILE: ModelTool = {
   name: 'read_file',

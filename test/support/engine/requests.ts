@@ -1,10 +1,10 @@
 import {
-  type Entry,
   type HistoryFormat,
   type HistoryFormats,
   type ProviderFamily,
   rebuildHistory,
-} from '../../../src/index.ts';
+} from '../../../src/exports/transcript.ts';
+import type { Entry } from '../../../src/index.ts';
 import {
   type Violation,
   validateAiSdkMessages,

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStore, type StoreKind } from '../../../src/config/open.ts';
-import type { Entry, InboxState, Store } from '../../../src/index.ts';
+import type { InboxState } from '../../../src/exports/store.ts';
+import type { Entry, Store } from '../../../src/index.ts';
 import { REQUEST_KINDS, request } from './requests.ts';
 
 /** A message as its sender knows it. */

@@ -1,5 +1,6 @@
 import { RepriseError } from '../../../src/errors.ts';
-import type { NewEntry, Store } from '../../../src/index.ts';
+import type { NewEntry } from '../../../src/exports/store.ts';
+import type { Store } from '../../../src/index.ts';
 
 const KEYS = ['agent:main:main', 'agent:main:telegram:group:42', 'agent:helper:main', 'global'] as const;
 const TEXTS = ['plain', '\ud800 lone', 'NUL \u0000', '字'.repeat(40), '\u2028</script>', ''] as const;

@@ -1,11 +1,11 @@
 import { convertToLlm, type SessionContext } from '@mariozechner/pi-coding-agent';
 import {
-  type Entry,
   type JsonObject,
   project,
   type Selection,
   selectContext,
-} from '../../../../src/index.ts';
+} from '../../../../src/exports/transcript.ts';
+import type { Entry } from '../../../../src/index.ts';
 
 /** One thing a context says, in words that belong to neither tool. */
 export interface Contribution {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import type { Entry, JsonObject } from '../../../../src/index.ts';
+import type { JsonObject } from '../../../../src/exports/transcript.ts';
+import type { Entry } from '../../../../src/index.ts';
 import { type Body, messageBody, settingBody, summary } from './bodies.ts';
 import { placeEntries, steps } from './trees.ts';
 

@@ -1,10 +1,10 @@
 import {
-  type Entry,
   encodeLine,
   entryIdForSeq,
   isSideEntry,
   type JsonObject,
-} from '../../../../src/index.ts';
+} from '../../../../src/exports/transcript.ts';
+import type { Entry } from '../../../../src/index.ts';
 
 export const HEADER: JsonObject = {
   type: 'session',

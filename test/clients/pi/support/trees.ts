@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import {
-  type Entry,
   encodeLine,
   entryIdForSeq,
   isSideEntry,
   type JsonObject,
-} from '../../../../src/index.ts';
+} from '../../../../src/exports/transcript.ts';
+import type { Entry } from '../../../../src/index.ts';
 import { anyBody, type Body, quietBody } from './bodies.ts';
 import { HEADER } from './sealed-file.ts';
 

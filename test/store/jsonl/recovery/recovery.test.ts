@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../../../src/config/open.ts';
-import { decodeLine } from '../../../../src/index.ts';
+import { decodeLine } from '../../../../src/exports/transcript.ts';
 import type { NewEntry, Store } from '../../../../src/store/port/store.ts';
 import { refuseNetwork } from '../../../../src/store/sqlite/network-home.ts';
 import { replay } from '../../../support/engine/replay.ts';
