@@ -1,13 +1,9 @@
 // @module-tag scaled
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type JsonObject,
-  type MergeFormat,
-  type MergeResult,
-  rebuildHistory,
-  type Session,
-} from '../../../src/index.ts';
+import type { MergeResult } from '../../../src/exports/engine.ts';
+import { type JsonObject, type MergeFormat, rebuildHistory } from '../../../src/exports/transcript.ts';
+import type { Session } from '../../../src/index.ts';
 import { entriesOf, openEngine, scripted } from '../../support/engine/engine.ts';
 
 const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 40);
