@@ -100,7 +100,7 @@ const DATABASES: Readonly<Record<string, readonly string[]>> = {
 const PURE_ROOMS: ReadonlySet<string> = new Set(['messages', 'keys', 'transcript', 'context']);
 const PURE_NODE_IMPORT = /^import \{ crc32 \} from 'node:zlib';$/m;
 /** Settings come from one file. The other one sees how npm started the process, to print commands that work. */
-const MAY_READ_ENVIRONMENT = new Set(['config/load.ts', 'cli/started-as.ts']);
+const MAY_READ_ENVIRONMENT = new Set(['config/load.ts', 'cli/started-as.ts', 'cli/terminal/terminal-env.ts']);
 const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bprocess\.|\bperformance\.|\bcrypto\./;
 const IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)['"]([^'"]+)['"]/g;
 

@@ -104,6 +104,7 @@ function createBare(): Command {
   configureHelp(program);
   addExamples(program, [
     'reprise                     chat; resumes the last session',
+    'reprise "why is it red?"    chat, with a first message',
     'reprise -p "and then?" -c   one question, one answer',
     'reprise ls garden           sessions with "garden" in their name',
     'reprise show @last          read one: id, name, key, @last or @-2',
@@ -130,10 +131,12 @@ function registerTalk(program: Command): void {
 
 function registerChat(program: Command): void {
   const chat = program.command('chat').description('talk to an agent; what "reprise" alone does');
-  addChatOptions(addGlobals(chat, ['model', 'json', ...ANYWHERE])).action(async (options: Options) =>
-    textOption(options['url']) === undefined
-      ? (await import('./repl/chat.ts')).chat(options)
-      : (await import('./repl/remote-chat.ts')).remoteChat(options),
+  addChatOptions(addGlobals(chat, ['model', 'json', ...ANYWHERE])).action(
+    async (question: string | undefined, given: Options) => {
+      const options = { ...given, question };
+      if (textOption(given['url']) === undefined) await (await import('./repl/chat.ts')).chat(options);
+      else await (await import('./repl/remote-chat.ts')).remoteChat(options);
+    },
   );
   addExamples(chat, [
     'reprise                       the last session, where it stopped',
@@ -198,7 +201,11 @@ function withDefaultCommand(program: Command, argv: readonly string[]): string[]
   let at = 0;
   for (; at < args.length; at++) {
     const word = args[at] ?? '';
-    if (!word.startsWith('-') || word === '-') return [...argv];
+    if (!word.startsWith('-') || word === '-') {
+      // Several words in one argument are no command: the first message of a chat.
+      if (!/\s/.test(word.trim())) return [...argv];
+      break;
+    }
     const known = optionNamed(program.options, word);
     if (known === undefined || word === '-V' || word === '--version') break;
     if ((known.required || known.optional) && !word.includes('=')) at++;

@@ -3,6 +3,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { failure } from '../messages/failure.ts';
 import { quotedValue } from '../messages/quoted.ts';
+import { noColors } from './terminal/terminal-env.ts';
 
 /** As commander passes them; every command checks the options it uses. */
 export type Options = Readonly<Record<string, unknown>>;
@@ -41,8 +42,10 @@ export function declareGlobals(program: Command): void {
     program.addOption(name === 'url' ? option.env('REPRISE_URL') : option);
   }
   program.option('-C <folder>', 'run as if started in this folder');
+  program.option('--no-color', 'no colors, as with NO_COLOR');
   program.hook('preAction', (_program, action) => {
-    const { C: folder } = program.opts<{ C?: string }>();
+    const { C: folder, color } = program.opts<{ C?: string; color?: boolean }>();
+    if (color === false) noColors();
     if (folder !== undefined) goTo(folder);
     inherit(program, action);
   });

@@ -1,5 +1,6 @@
 import type { Model } from '../models/model.ts';
 import { type CreateModelOptions, createModel } from './create-model.ts';
+import { fullModelName } from './model-list.ts';
 
 /**
  * Models that sessions can choose by name. The engine needs a model at once when a turn starts, but creating one may
@@ -23,7 +24,9 @@ export class ModelBook {
 
   /** Throws MODEL_UNKNOWN, or the error for a missing key or address. */
   async load(name: string): Promise<Model> {
-    const model = this.#models.get(name) ?? (await createModel(name, this.#optionsFor(name)));
+    const full = this.#models.has(name) ? name : fullModelName(name);
+    const model = this.#models.get(full) ?? (await createModel(full, this.#optionsFor(full)));
+    this.#models.set(full, model);
     this.#models.set(name, model);
     return model;
   }

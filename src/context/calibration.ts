@@ -51,10 +51,14 @@ export function calibrate(before: Calibration | undefined, report: UsageReport):
 
 /** The calibrated estimate for a part of a request, with the margin while the model is not known well. */
 export function calibratedTokens(estimated: number, calibration?: Calibration): number {
-  const { factor, samples, reports = [] } = checked(calibration);
+  return Math.ceil(estimated * checked(calibration).factor * marginFor(estimated, calibration));
+}
+
+function marginFor(estimated: number, calibration: Calibration | undefined): number {
+  const { samples, reports = [] } = checked(calibration);
   const largest = Math.max(0, ...reports.map((report) => report.estimated));
   const isKnown = samples >= ENOUGH_SAMPLES && (largest === 0 || estimated <= largest * KNOWN_RANGE);
-  return Math.ceil(estimated * factor * (isKnown ? 1 : SAFETY_MARGIN));
+  return isKnown ? 1 : SAFETY_MARGIN;
 }
 
 /** Usual deviation of a tokenizer from the estimator, as a factor, and usual overhead in tokens. */
@@ -204,6 +208,8 @@ export interface ContextMeasure {
   readonly tokens: number;
   /** The part that a provider counted. */
   readonly reported: number;
+  /** How much of `tokens` is the safety margin of the estimate. */
+  readonly margin: number;
 }
 
 export interface MeasureOptions {
@@ -232,5 +238,7 @@ export function measureContext(
     estimated += estimateEntryTokens(entry, edits.get(entry));
   }
   const reported = usage?.tokens ?? 0;
-  return { tokens: reported + overhead + calibratedTokens(estimated, calibration), reported };
+  const calibrated = calibratedTokens(estimated, calibration);
+  const margin = calibrated - Math.ceil(calibrated / marginFor(estimated, calibration));
+  return { tokens: reported + overhead + calibrated, reported, margin };
 }

@@ -205,7 +205,7 @@ export class Session {
     const frame = await this.#runner.frame(record);
     const window = this.#context.window(frame.model, record);
     const newest = await newestContext(this.#context.store, record, frame, window.tokens);
-    return reportContext(newest, window, frame.maxOutputTokens);
+    return reportContext(newest, window, frame);
   }
 
   /**

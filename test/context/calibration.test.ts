@@ -136,6 +136,7 @@ describe('what the context holds', () => {
     expect(measureContext(selection, { fixedTokens: 777, calibration: exact })).toEqual({
       tokens: 5000 + estimateEntryTokens(last),
       reported: 5000,
+      margin: 0,
     });
   });
 

@@ -1,5 +1,7 @@
 import { isListed } from '../../engine/admin/ref.ts';
-import { sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
+import { minutesAgo, sessionFacts, sessionName } from '../../engine/commands/session-line.ts';
+import { shortId } from '../../messages/english/english-commands.ts';
+import { ago, counted } from '../../messages/english-format.ts';
 import { failure } from '../../messages/failure.ts';
 import { quoted } from '../../messages/quoted.ts';
 import { CursorChain } from '../../store/port/cursor-chain.ts';
@@ -13,7 +15,9 @@ import type {
 import { type Lister, openLister } from '../backend/backend.ts';
 import { countOption, type Options, textOption } from '../options.ts';
 import { asStarted } from '../started-as.ts';
+import { color } from '../terminal/colors.ts';
 import { escapeForTerminal, print, printPage, say, style } from '../terminal/print.ts';
+import { fitWidth, widthOf } from '../terminal/width.ts';
 
 const PAGE = 1000;
 
@@ -47,7 +51,8 @@ export async function ls(text: string | undefined, options: Options): Promise<vo
     say(isTrash ? 'The trash is empty.' : isFiltered ? 'No sessions match.' : await noSessions(lister));
   }
   const now = new Date();
-  for (const session of sessions) print(line(session, now));
+  for (const line of options['long'] === true ? longLines(sessions, now) : shortLines(sessions, now))
+    print(line);
   if (rebuilding !== undefined) say(incomplete(rebuilding));
   if (hasMore) say(`… more sessions: raise --limit, or continue with --after ${sessions.at(-1)?.id}`);
 }
@@ -118,8 +123,43 @@ function mark(rebuilding: SessionPage['rebuilding']): Pick<SessionPage, 'rebuild
   return rebuilding === undefined ? {} : { rebuilding };
 }
 
-function line(record: SessionRecord, now: Date): string {
-  const archived = isListed(record) ? '' : ' (archived)';
-  const head = `${record.active ? '*' : ' '} ${sessionName(record)}${archived}`;
-  return `${escapeForTerminal(head)}\n    ${style('dim', escapeForTerminal(sessionFacts(record, now)))}`;
+const DEFAULT_COLUMNS = 100;
+const MAX_TITLE = 60;
+
+/** One line for each session: age, title, messages, and as much of the id as names it. */
+function shortLines(sessions: readonly SessionRecord[], now: Date): string[] {
+  const rows = sessions.map((record) => ({
+    mark: record.active ? '*' : ' ',
+    age: ago(minutesAgo(record.lastAt, now)),
+    title: escapeForTerminal(titleOf(record)),
+    messages: counted(record.messageCount, 'message'),
+    id: shortId(record.id),
+    isDamaged: record.corruptAt !== undefined,
+  }));
+  const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(widthOf));
+  const age = widest(rows.map((row) => row.age));
+  const messages = widest(rows.map((row) => row.messages));
+  const id = widest(rows.map((row) => row.id));
+  const room = (process.stdout.columns ?? DEFAULT_COLUMNS) - age - messages - id - 9;
+  const title = Math.max(12, Math.min(room, MAX_TITLE, widest(rows.map((row) => row.title))));
+  return rows.map((row) => {
+    const name = fitWidth(row.title, title);
+    return [
+      `${row.mark} ${row.age.padStart(age)}`,
+      `${name}${' '.repeat(title - widthOf(name))}`,
+      style('dim', row.messages.padStart(messages)),
+      style('dim', row.id) + (row.isDamaged ? color('error', ' damaged') : ''),
+    ].join('  ');
+  });
+}
+
+function longLines(sessions: readonly SessionRecord[], now: Date): string[] {
+  return sessions.map((record) => {
+    const head = `${record.active ? '*' : ' '} ${titleOf(record)}`;
+    return `${escapeForTerminal(head)}\n    ${style('dim', escapeForTerminal(sessionFacts(record, now)))}`;
+  });
+}
+
+function titleOf(record: SessionRecord): string {
+  return `${sessionName(record)}${isListed(record) ? '' : ' (archived)'}`;
 }

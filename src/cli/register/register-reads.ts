@@ -15,6 +15,7 @@ export function registerReads(program: Command): void {
     .option('--agent <id>', 'only sessions of one agent')
     .option('--channel <name>', 'only sessions of one channel')
     .option('--kind <kind>', 'only one kind of session: main, direct, group, subagent, ...')
+    .option('-l, --long', 'also print the whole id and the key')
     .option('--all', 'include archived sessions')
     .option('--deleted', 'list the trash instead')
     .option('--sort <by>', 'by time, messages or tokens; newest or largest first')

@@ -1,4 +1,5 @@
 import { oneLine } from '../../engine/commands/command-context.ts';
+import { color } from '../terminal/colors.ts';
 import { escapeForTerminal, say } from '../terminal/print.ts';
 import type { LineSource } from './line-source.ts';
 
@@ -42,12 +43,17 @@ export class ChatLoop {
     else process.exit(INTERRUPTED_EXIT);
   };
 
-  async run(lines: LineSource): Promise<void> {
+  /** @param first a message that is answered before the first line is read. */
+  async run(lines: LineSource, first?: string): Promise<void> {
     this.#lines = lines;
     // They stay until the process ends: an impatient signal must not kill it while the store closes.
     process.on('SIGINT', () => this.interrupt());
     process.on('SIGTERM', () => this.#leave());
     await this.#run(async (running) => this.#answerer.begin?.(running));
+    if (first !== undefined && !this.#isLeaving) {
+      say(`${color('user', '>')} ${escapeForTerminal(first)}`);
+      await this.#run((running) => this.#answerer.answer(first, running));
+    }
     while (!this.#isLeaving) {
       const line = await lines.next();
       if (line === undefined) break;

@@ -49,39 +49,61 @@ export async function chat(options: Options = {}): Promise<void> {
   await checkAgent(reprise.store, choice.agent, Object.keys(config.agents));
   if (isOneShot) {
     const { session, isNew } = await chooseOneShot(reprise, choice, pickSession);
+    const system = textOption(options['system']);
+    if (system !== undefined) await session.patch({ systemPrompt: system });
     modelFlag.open(session.id);
     const discard = isNew ? () => reprise.store.delete(session.id) : undefined;
-    const output = { json: options['json'] === true, stream: options['stream'] === true };
+    const output = {
+      json: options['json'] === true,
+      stream: options['stream'] === true,
+      plain: options['plain'] === true,
+    };
     await oneShot(session, text, { ...output, discard });
-  } else await talk(reprise, loaded, { choice, models, modelFlag });
+  } else {
+    const question = textOption(options['question']);
+    const system = textOption(options['system']);
+    const isPlain = options['plain'] === true || process.stdout.isTTY !== true;
+    await talk(reprise, loaded, { choice, models, modelFlag, isPlain, question, system });
+  }
 }
 
 interface TalkOptions {
   readonly choice: SessionChoice;
   readonly models: ModelBook;
   readonly modelFlag: ModelFlag;
+  readonly isPlain: boolean;
+  /** The first message, from the command line. */
+  readonly question: string | undefined;
+  /** The system prompt of the session. */
+  readonly system: string | undefined;
 }
 
 async function talk(
   reprise: Reprise,
   loaded: LoadedConfig,
-  { choice, models, modelFlag }: TalkOptions,
+  { choice, models, modelFlag, isPlain, question, system }: TalkOptions,
 ): Promise<void> {
   const { home, store } = loaded.config;
   const isKept = store.kind !== 'memory';
   const isFirst = (await reprise.sessions({ limit: 1, status: 'any' })).sessions.length === 0;
   const session = await chooseChat(reprise, choice, pickSession);
+  if (system !== undefined) await session.patch({ systemPrompt: system });
   const lines = isFirst ? await firstLines(loaded, { isKept }) : laterLines(loaded, await session.record());
   for (const line of lines) say(wrapFor(process.stderr, escapeForTerminal(line)));
 
   const { stdin: input, stderr: output } = process;
   const isLive = isInteractive();
   const repl: Repl = new Repl({
-    ...{ reprise, models, modelFlag, isLive },
+    ...{ reprise, models, modelFlag, isLive, isPlain, config: loaded.config },
     confirm: (question) => source.confirm(question),
+    typed: () => (source instanceof TerminalLines ? source.typed : ''),
+    restore: (message) => {
+      if (source instanceof TerminalLines) source.restore(message);
+    },
   });
   const loop = new ChatLoop(repl);
   await repl.enter(session);
+  await repl.showLast();
   const source = isLive
     ? new TerminalLines({
         input,
@@ -90,7 +112,9 @@ async function talk(
         complete: (line) => completions(line, reprise.store),
         onMeanwhile: (message) => repl.meanwhile(message),
         onInterrupt: loop.interrupt,
+        onTyped: repl.refresh,
+        onWithdraw: () => repl.withdraw(),
       })
     : new PipedLines(input);
-  await loop.run(source);
+  await loop.run(source, question);
 }

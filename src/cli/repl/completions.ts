@@ -2,14 +2,17 @@ import { COMMANDS, findCommand } from '../../engine/commands/commands.ts';
 import { sessionName } from '../../engine/commands/session-line.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { escapeForTerminal } from '../terminal/print.ts';
+import { fileCompletions } from './input-files.ts';
 
 const MAX_SESSIONS = 1000;
 
 /** Candidates, and the part of the line they replace: the format readline expects. */
 export type Completions = [readonly string[], string];
 
-/** Completes command names, and session names for commands that take one. Messages are not completed. */
+/** Completes command names, session names for commands that take one, and the paths of files in messages. */
 export async function completions(line: string, store: Pick<Store, 'list'>): Promise<Completions> {
+  const [, path] = /(?:^|\s)@(\S*)$/.exec(line) ?? [];
+  if (path !== undefined) return [fileCompletions(path), path];
   const [, name, args] = /^\/(\S*)(?:\s+(.*))?$/s.exec(line) ?? [];
   if (name === undefined) return [[], line];
   if (args === undefined) return [commandNames(name).map((known) => `/${known} `), line];

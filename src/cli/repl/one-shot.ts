@@ -3,15 +3,20 @@ import type { Session } from '../../engine/session.ts';
 import type { TurnResult } from '../../engine/turn/turn-stream.ts';
 import { RepriseError } from '../../errors.ts';
 import { failure, sameFailure } from '../../messages/failure.ts';
+import { hasLinks } from '../markdown/links.ts';
+import { MarkdownStream } from '../markdown/markdown-stream.ts';
 import { fallbackText } from '../model-flag.ts';
 import { NEXT_STEP } from '../next-step.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
+import { escapeForTerminal, hasColors, print, printJson, say } from '../terminal/print.ts';
+import { withFiles } from './input-files.ts';
 
 export interface OneShotOptions {
   /** Print one JSON object instead of the answer, or with `stream` one line per event. */
   readonly json: boolean;
   readonly stream: boolean;
+  /** The text of the model as it is, also on a terminal. */
+  readonly plain?: boolean;
   /** Moves a session that was created for this question to the trash. */
   readonly discard?: (() => Promise<unknown>) | undefined;
 }
@@ -50,7 +55,14 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
   const { id: sessionId, key: sessionKey } = session;
   const isLines = options.json && options.stream;
   const isTerminal = process.stdout.isTTY === true;
-  const turn = session.send({ text }, { signal: stop.signal });
+  const columns = (): number => (process.stdout.columns ?? 80) - 1;
+  const markdown =
+    isTerminal && options.plain !== true
+      ? new MarkdownStream({ columns, links: hasLinks(), colors: hasColors() })
+      : undefined;
+  const shown = (part: string): string =>
+    markdown?.take(part) ?? (isTerminal ? escapeForTerminal(part) : part);
+  const turn = session.send(withFiles(text), { signal: stop.signal });
   if (isLines) printJson({ type: 'session', sessionId, sessionKey });
   let model: string | undefined;
   let fallback: OneShotResult['fallback'];
@@ -65,11 +77,12 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
       say(escapeForTerminal(fallbackText(event)));
     }
     if (event.type !== 'text_delta' || options.json) continue;
-    // A pipe gets the exact answer; for a terminal, control characters are escaped.
-    process.stdout.write(isTerminal ? escapeForTerminal(event.text) : event.text);
+    // A pipe gets the exact answer; for a terminal, it is rendered and control characters are escaped.
+    process.stdout.write(shown(event.text));
     written += event.text;
   }
-  if (written !== '' && !written.endsWith('\n')) print('');
+  process.stdout.write(markdown?.end() ?? '');
+  if (written !== '' && !written.endsWith('\n') && markdown === undefined) print('');
   const result = await turn.result.catch(async (error: unknown) => {
     if (!stop.signal.aborted) throw await withNext(error, session, options);
     process.exitCode = INTERRUPTED_EXIT;
@@ -80,7 +93,7 @@ export async function oneShot(session: Session, text: string, options: OneShotOp
   if (options.json) printResult({ sessionId, sessionKey, model, fallback, ...result });
   // Another process ran the turn, so no deltas arrived here.
   else if (written === '' && result.text !== '')
-    print(isTerminal ? escapeForTerminal(result.text) : result.text);
+    print(`${shown(result.text)}${markdown?.end() ?? ''}`.replace(/\n$/, ''));
 }
 
 /** Errors before the model read the question: the user fixes the cause and types the same command again. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientSession, StreamEvent } from '../../client/index.ts';
+import type { StreamEvent } from '../../client/index.ts';
 import { isListNumber, listedSession } from '../../engine/admin/ref.ts';
 import {
   type Command,
@@ -10,35 +10,40 @@ import {
   unknownCommandText,
 } from '../../engine/commands/commands.ts';
 import { ownName, sessionName } from '../../engine/commands/session-line.ts';
-import { parseExport } from '../../engine/commands/sessions.ts';
 import type { TurnResult } from '../../engine/turn/turn-stream.ts';
 import { ERROR_TABLE, type ErrorCode, RepriseError } from '../../errors.ts';
-import { writeFileSafely } from '../../interop/export/file-writer.ts';
 import { buildAgentMainSessionKey } from '../../keys/build.ts';
 import { ENGLISH, messagesText, messageText } from '../../messages/english.ts';
 import { failure } from '../../messages/failure.ts';
 import { commandText, type Message, message } from '../../messages/message.ts';
 import { engineUsage } from '../../protocol/events.ts';
 import { openRemoteBackend, type RemoteBackend } from '../backend/remote-backend.ts';
-import { formatByName, tellDamage } from '../export-file.ts';
 import { fallbackText } from '../model-flag.ts';
 import { type Options, textOption } from '../options.ts';
 import { isInteractive } from '../terminal/ask.ts';
 import { pickSession } from '../terminal/pick.ts';
-import { escapeForTerminal, print, printJson, say, style } from '../terminal/print.ts';
+import { escapeForTerminal, printJson, say, style } from '../terminal/print.ts';
 import { type Answerer, ChatLoop } from './chat-loop.ts';
 import { checkChoice, choiceOf, lastOwn } from './choose-session.ts';
 import { printAnswer } from './command-answer.ts';
 import { completions } from './completions.ts';
 import { sayFailure } from './failure.ts';
+import { withFiles } from './input-files.ts';
 import { InputHistory } from './input-history.ts';
+import { lastExchange } from './last-exchange.ts';
 import { PipedLines } from './line-source.ts';
 import { checkOneShot, type OneShotResult, printResult, promptText } from './one-shot.ts';
+import { copyLast, saveExport } from './remote-files.ts';
+import { serverTurnEvent } from './server-turn-event.ts';
 import { statusLine } from './status-line.ts';
 import { TerminalLines } from './terminal-lines.ts';
+import { TurnView } from './turn-view.ts';
 
 /** Abort reason of `/stop`, which also cancels queued messages and children. Ctrl-C does not. */
 const EVERYTHING = Symbol('everything');
+
+/** Of the newest rows, which contain the last exchange unless it used many tools. */
+const NEWEST = 60;
 
 /** Commands that accept a number of the last printed list. */
 const TAKES_SESSION: ReadonlySet<string> = new Set(['switch', 'delete', 'repair']);
@@ -64,6 +69,8 @@ export async function remoteChat(options: Options): Promise<void> {
 class RemoteChat implements Answerer {
   readonly #backend: RemoteBackend;
   readonly #options: Options;
+  readonly #view: TurnView;
+  #lines: TerminalLines | undefined;
   #agentId: string;
   #target: Target;
   #running: AbortController | undefined;
@@ -78,6 +85,12 @@ class RemoteChat implements Answerer {
   constructor(backend: RemoteBackend, options: Options) {
     this.#backend = backend;
     this.#options = options;
+    this.#view = new TurnView({
+      ...{ out: process.stdout, talk: process.stderr, isLive: isInteractive() },
+      isPlain: options['plain'] === true || process.stdout.isTTY !== true,
+      typed: () => this.#lines?.typed ?? '',
+      queued: () => this.#lines?.unread ?? [],
+    });
     this.#agentId = textOption(options['agent']) ?? 'main';
     this.#target = { sessionKey: buildAgentMainSessionKey({ agentId: this.#agentId }) };
   }
@@ -97,8 +110,11 @@ class RemoteChat implements Answerer {
       this.#isNew = true;
       this.#label = textOption(fresh);
     }
-    if (record !== undefined && !isOneShot)
-      say(`Restored: ${record.messageCount} messages of "${escapeForTerminal(sessionName(record))}".`);
+    if (record === undefined || isOneShot) return;
+    say(`Restored: ${record.messageCount} messages of "${escapeForTerminal(sessionName(record))}".`);
+    const { data } = await this.#backend.history(record, { leaf: undefined, limit: NEWEST });
+    const shown = { columns: process.stderr.columns, isPlain: this.#options['plain'] === true };
+    for (const line of lastExchange(data, record.messageCount, shown)) say(line);
   }
 
   /** Asks one question and prints the answer on stdout. */
@@ -110,11 +126,9 @@ class RemoteChat implements Answerer {
     const isLines = isJson && this.#options['stream'] === true;
     const { session, model, fallback, done } = await this.#hear(this.#send(text), (event) => {
       if (isLines) printJson(event);
-      else if (!isJson) show(event);
-    });
-    if (isLines) return;
-    if (isJson) printResult({ ...session, model, fallback, ...done });
-    else print('');
+      else if (!isJson) this.#see(event);
+    }).finally(() => this.#view.end());
+    if (isJson && !isLines) printResult({ ...session, model, fallback, ...done });
   }
 
   async talk(url: string): Promise<void> {
@@ -122,19 +136,19 @@ class RemoteChat implements Answerer {
     say('/help lists commands, /quit ends the chat. Start a message with // to send a leading slash.');
     const { stdin: input, stderr: output } = process;
     const loop = new ChatLoop(this);
-    const source = isInteractive()
-      ? new TerminalLines({
-          input,
-          output,
-          // The server stores the messages; typed lines are not stored on this machine.
-          history: new InputHistory(undefined),
-          complete: (line) => completions(line, this.#backend.lookup),
-          onMeanwhile: (line) => this.#meanwhile(line),
-          onInterrupt: loop.interrupt,
-        })
-      : new PipedLines(input);
+    if (isInteractive())
+      this.#lines = new TerminalLines({
+        ...{ input, output },
+        // The server stores the messages; typed lines are not stored on this machine.
+        history: new InputHistory(undefined),
+        complete: (line) => completions(line, this.#backend.lookup),
+        onMeanwhile: (line) => this.#meanwhile(line),
+        onInterrupt: loop.interrupt,
+        onTyped: () => this.#view.refresh(),
+      });
+    const source = this.#lines ?? new PipedLines(input);
     this.#confirm = (question) => source.confirm(question);
-    await loop.run(source);
+    await loop.run(source, textOption(this.#options['question']));
   }
 
   /** While an answer streams, /stop stops it. Everything else waits. */
@@ -180,9 +194,10 @@ class RemoteChat implements Answerer {
   async #show(events: AsyncIterable<StreamEvent>): Promise<void> {
     let heard: Heard | undefined;
     try {
-      heard = await this.#hear(events, show);
+      this.#view.begin();
+      heard = await this.#hear(events, (event) => this.#see(event));
     } finally {
-      print('');
+      this.#view.end();
     }
     // A message that joined the previous turn was answered there.
     if (heard.model === undefined || !isInteractive()) return;
@@ -190,10 +205,23 @@ class RemoteChat implements Answerer {
     say(style('dim', escapeForTerminal(await statusLine(session, heard.model, heard.done))));
   }
 
+  #see(event: StreamEvent): void {
+    const shown = serverTurnEvent(event);
+    if (shown !== undefined) this.#view.show(shown);
+    else if (event.type === 'interrupted')
+      this.#view.note('(the answer was interrupted; the partial answer is kept)');
+  }
+
   /** Escapes a leading slash, or the server would read the message as a command. */
   #send(text: string): AsyncIterable<StreamEvent> {
-    const message = text.startsWith('/') ? `/${text}` : text;
-    return this.#backend.client.chat(this.#agentId, { message, ...this.#target });
+    const { text: whole, images } = withFiles(text);
+    const message = whole.startsWith('/') ? `/${whole}` : whole;
+    const pictures = images?.flatMap((image) => (typeof image === 'string' ? [] : [image]));
+    return this.#backend.client.chat(this.#agentId, {
+      message,
+      ...(pictures !== undefined && { images: pictures }),
+      ...this.#target,
+    });
   }
 
   async #command({ name, args: typed }: Command): Promise<void> {
@@ -207,6 +235,7 @@ class RemoteChat implements Answerer {
     const sessionId = await this.#sessionId();
     const session = this.#backend.client.session(sessionId, { agentId: this.#agentId });
     if (name === 'export') return saveExport(session, args);
+    if (name === 'copy') return copyLast(session);
     // The server cannot ask for confirmation.
     const isAsked = name === 'delete';
     if (isAsked && !(await this.#confirm(`Move ${args === '' ? 'this session' : args} to the trash?`))) {
@@ -327,45 +356,13 @@ function asRemote(line: Message): Message {
 }
 
 /** Flags that apply to a home. With a server they would have no effect, so they are refused. */
-const OF_A_HOME = ['ephemeral', 'model', 'profile', 'store'] as const;
+const OF_A_HOME = ['ephemeral', 'model', 'profile', 'store', 'system'] as const;
 
 function refuseFlags(options: Options): void {
   for (const option of OF_A_HOME) {
     if (options[option] === undefined) continue;
     throw failure('INVALID_INPUT', 'cli.serverDecides', { option });
   }
-}
-
-async function saveExport(session: ClientSession, args: string): Promise<void> {
-  const { name, redact } = parseExport(args, session.id);
-  const format = formatByName(name);
-  if (format !== 'v3') throw failure('INVALID_INPUT', 'cli.serverFormat', { format });
-  await writeFileSafely(name, await exportWhole(session, redact));
-  say(`Written to ${escapeForTerminal(name)} as ${format}.`);
-}
-
-/** As in a home: damage is printed, and the rest is exported. */
-async function exportWhole(session: ClientSession, redact: boolean): Promise<Uint8Array> {
-  try {
-    return await session.export({ redact });
-  } catch (error) {
-    const lostParts = error instanceof RepriseError ? error.details['lost'] : undefined;
-    if (typeof lostParts !== 'number') throw error;
-    const bytes = await session.export({ redact, lost: 'preview' });
-    tellDamage({ id: session.id, corruptAt: undefined, lostParts });
-    return bytes;
-  }
-}
-
-function show(event: StreamEvent): void {
-  if (event.type === 'text_delta') process.stdout.write(escapeForTerminal(event.text));
-  else if (event.type === 'tool_call') {
-    print('');
-    say(`(${escapeForTerminal(`${event.name} ${JSON.stringify(event.input)}`)})`);
-  } else if (event.type === 'queued') say(`(queued; messages before it: ${event.position})`);
-  else if (event.type === 'interrupted') say('(the answer was interrupted; the partial answer is kept)');
-  else if (event.type === 'compaction_end' && event.error === undefined)
-    say(`(compacted: ~${event.tokensBefore} -> ~${event.tokensAfter} tokens)`);
 }
 
 function remoteError({

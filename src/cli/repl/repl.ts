@@ -1,4 +1,5 @@
 import type { ModelBook } from '../../config/model-book.ts';
+import type { Config } from '../../config/schema.ts';
 import { chosenModel } from '../../engine/agents/session-models.ts';
 import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
 import { type Command, parseCommand, unknownCommandText } from '../../engine/commands/commands.ts';
@@ -13,11 +14,17 @@ import { counted } from '../../messages/english-format.ts';
 import { failure, sameFailure } from '../../messages/failure.ts';
 import type { InboxItem } from '../../store/port/inbox.ts';
 import type { Store } from '../../store/port/store.ts';
+import type { Entry } from '../../transcript/entry.ts';
+import { shownEntry } from '../../transcript/shown-entry.ts';
 import { exportFile, formatByName } from '../export-file.ts';
 import { fallbackText, type ModelFlag } from '../model-flag.ts';
+import { copyToClipboard } from '../terminal/clipboard.ts';
 import { escapeForTerminal, print, say, style } from '../terminal/print.ts';
 import { printCommandResult } from './command-answer.ts';
 import { sayFailure } from './failure.ts';
+import { withFiles } from './input-files.ts';
+import { lastExchange } from './last-exchange.ts';
+import { SentMessage } from './sent-message.ts';
 import { statusLine } from './status-line.ts';
 import { TurnView } from './turn-view.ts';
 
@@ -25,29 +32,32 @@ export interface ReplOptions {
   readonly reprise: Reprise;
   readonly models: ModelBook;
   readonly modelFlag: ModelFlag;
+  /** Lists the models that can be chosen. */
+  readonly config?: Pick<Config, 'model' | 'models' | 'agents'>;
   readonly confirm: (question: string) => Promise<boolean>;
   /** The output is a terminal. */
   readonly isLive: boolean;
-}
-
-/** An accepted message, and the controller that stops its turn. */
-interface Sent {
-  readonly turn: TurnStream;
-  readonly controller: AbortController;
-  isStopped: boolean;
-  /** The turn is running, here or in another process: the message is stored, so stopping the turn does not lose it. */
-  hasBegun: boolean;
+  /** Print the text of the model as it is. */
+  readonly isPlain?: boolean;
+  /** The line that is typed while an answer streams. */
+  readonly typed?: () => string;
+  /** Puts a message that was not answered back into the input line. */
+  readonly restore?: (message: string) => void;
 }
 
 /** Messages that are being answered, in the order they were sent. One answer is shown at a time. */
 interface Round {
-  readonly sent: Sent[];
-  shown: Sent | undefined;
+  readonly sent: SentMessage[];
+  shown: SentMessage | undefined;
+  /** The turn that is shown. */
+  turnId: string | undefined;
   /** Turns whose answer was shown or stopped. Messages that joined one of them have no other answer. */
   readonly seenTurns: Set<string>;
 }
 
 const SHOWN_CHARS = 60;
+/** Of the newest lines, which contain the last exchange unless it used many tools. */
+const NEWEST = 60;
 
 /** The chat loop: runs commands from the engine's table, and sends everything else to the current session. */
 export class Repl {
@@ -57,12 +67,33 @@ export class Repl {
   #round: Round | undefined;
   /** The sessions of the list that was printed last. */
   #listed: readonly string[] | undefined;
+  #listedModels: readonly string[] | undefined;
   readonly #reportedFallbacks: Set<string> = new Set();
   #isLeaving = false;
 
   constructor(options: ReplOptions) {
     this.#options = options;
-    this.#view = new TurnView({ out: process.stdout, talk: process.stderr, isLive: options.isLive });
+    const { isLive, isPlain = false, typed } = options;
+    this.#view = new TurnView({
+      ...{ out: process.stdout, talk: process.stderr, isLive, isPlain },
+      ...(typed !== undefined && { typed }),
+      queued: () => this.#queued.map(({ text }) => text),
+    });
+  }
+
+  /** Shows what is typed below the answer that streams. */
+  readonly refresh = (): void => this.#view.refresh();
+
+  /** Messages typed during an answer that are still waiting. */
+  get #queued(): readonly SentMessage[] {
+    const round = this.#round;
+    return round?.sent.filter((one) => one !== round.shown && one.isQueued) ?? [];
+  }
+
+  /** Takes back the newest queued message. @returns its text, or undefined if none waits. */
+  async withdraw(): Promise<string | undefined> {
+    const last = this.#queued.at(-1);
+    return last !== undefined && (await this.#takeBack(last)) ? last.text : undefined;
   }
 
   async enter(session: Session): Promise<void> {
@@ -75,6 +106,18 @@ export class Repl {
       this.#reportFallback({ wanted: stored, model: name, why: fallbackFrom.why });
     else if (from === 'session') say(`This session uses the model ${escapeForTerminal(name)}.`);
     else say(`This session is set to the model ${escapeForTerminal(stored)}; --model overrides it.`);
+  }
+
+  /** Prints where a resumed session stopped. */
+  async showLast(): Promise<void> {
+    const { messageCount } = await this.#here.record();
+    if (messageCount === 0) return;
+    const { entries } = await this.#here.history({ limit: NEWEST, direction: 'backward' });
+    const newest = entries
+      .toSorted((a, b) => a.seq - b.seq)
+      .flatMap(({ entry, seq }) => (entry.type === 'message' ? [shownEntry(entry as Entry, seq)] : []));
+    const options = { columns: process.stderr.columns, isPlain: this.#options.isPlain };
+    for (const line of lastExchange(newest, messageCount, options)) say(line);
   }
 
   /** Once for each session and model. */
@@ -92,8 +135,8 @@ export class Repl {
       const queued = (await inbox.pending(this.#here.id)).filter(isOfThisChat);
       for (const { body } of queued)
         say(`> ${escapeForTerminal(oneLine(String(body['text']), SHOWN_CHARS))}`);
-      const sent = queued.map(({ inboxId }) =>
-        this.#sent((signal) => this.#here.resume(inboxId, { signal })),
+      const sent = queued.map(({ inboxId, body }) =>
+        this.#sent(String(body['text']), (signal) => this.#here.resume(inboxId, { signal })),
       );
       await this.#converse(sent);
     } catch (error) {
@@ -135,12 +178,18 @@ export class Repl {
     }
     const text = parsed === undefined ? line : 'message' in parsed ? parsed.message : undefined;
     if (text === undefined) return false;
-    round.sent.push(this.#send(text));
-    this.#view.note(`(sent: ${oneLine(text, SHOWN_CHARS)})`);
+    try {
+      round.sent.push(this.#send(text));
+    } catch (error) {
+      // A file that it names cannot be sent: the user changes the line.
+      this.#options.restore?.(text);
+      this.#view.note(error instanceof RepriseError ? `(not sent: ${error.message})` : String(error));
+    }
+    this.#view.refresh();
     return true;
   }
 
-  /** Stops the answer that is shown, or the command that runs. Queued messages stay queued. */
+  /** Stops the answer that is shown, or the command that runs. Queued messages return to the input line. */
   interrupt(running: AbortController): boolean {
     const shown = this.#round?.shown;
     if (shown === undefined) {
@@ -150,9 +199,27 @@ export class Repl {
     }
     if (shown.isStopped) return false;
     shown.isStopped = true;
+    if (!this.#isLeaving) void this.#restoreQueued().catch(sayFailure);
     // Before its turn begins an abort would cancel the message itself.
     if (shown.hasBegun) shown.controller.abort();
     else void this.#stopIfRunning(shown).catch(sayFailure);
+    return true;
+  }
+
+  async #restoreQueued(): Promise<void> {
+    const waiting = this.#queued;
+    const back: string[] = [];
+    for (const one of waiting) if (await this.#takeBack(one)) back.push(one.text);
+    if (back.length > 0) this.#options.restore?.(back.join('\n'));
+  }
+
+  /** @returns false if its turn has begun, so it is part of the conversation. */
+  async #takeBack(one: SentMessage): Promise<boolean> {
+    const { inboxId } = await one.turn.accepted;
+    const { state } = await this.#options.reprise.store.inbox.get(inboxId);
+    if (state !== 'accepted' || !one.isQueued) return false;
+    one.isWithdrawn = true;
+    one.controller.abort(); // cancels a message whose turn has not begun
     return true;
   }
 
@@ -163,7 +230,7 @@ export class Repl {
   }
 
   async #run(command: Command, running: AbortController): Promise<boolean> {
-    const { reprise, models, confirm } = this.#options;
+    const { reprise, models, confirm, config } = this.#options;
     const { signal } = running;
     const here = this.#here;
     const result = await runCommand(command, {
@@ -173,18 +240,28 @@ export class Repl {
       signal,
       confirm,
       listed: this.#listed,
+      listedModels: this.#listedModels,
       modelByName: (name) => models.load(name),
+      ...(config !== undefined && {
+        listModels: async () => (await import('../../config/model-list.ts')).listModels(config),
+        fullModelName: async (name: string) =>
+          (await import('../../config/model-list.ts')).findModelName(name, config),
+      }),
     });
+    if (result.copy !== undefined && !copyToClipboard(result.copy))
+      throw failure('UNAVAILABLE', 'copy.failed');
     if (result.code === 'ABORTED' && signal.aborted) say('(stopped)');
     else printCommandResult(result);
-    const { sessionId, turn, save, quit } = result;
+    const { name, sessionId, turn, save, quit } = result;
     this.#listed = result.listed ?? this.#listed;
+    this.#listedModels = result.listedModels ?? this.#listedModels;
     if (sessionId !== undefined && sessionId !== this.#here.id) {
       await this.enter(await reprise.session({ id: sessionId }));
+      if (name === 'switch') await this.showLast();
       await this.begin(running);
     }
     if (save !== undefined) await keep(reprise.store, save);
-    if (turn !== undefined) await this.#converse([newSent(turn, running)]);
+    if (turn !== undefined) await this.#converse([new SentMessage({ text: '', turn, controller: running })]);
     return quit !== true;
   }
 
@@ -193,42 +270,57 @@ export class Repl {
     return this.#session;
   }
 
-  #send(text: string): Sent {
-    return this.#sent((signal) => this.#here.send({ text }, { signal, queueMode: 'session' }));
+  /** Throws if a file that the message names cannot be sent. */
+  #send(text: string): SentMessage {
+    const input = withFiles(text);
+    return this.#sent(text, (signal) => this.#here.send(input, { signal, queueMode: 'session' }));
   }
 
-  #sent(start: (signal: AbortSignal) => TurnStream): Sent {
+  #sent(text: string, start: (signal: AbortSignal) => TurnStream): SentMessage {
     const controller = new AbortController();
-    return newSent(start(controller.signal), controller);
+    const sent: SentMessage = new SentMessage(
+      { text, turn: start(controller.signal), controller },
+      (one, turnId) => {
+        // It joined the turn that is shown.
+        const round = this.#round;
+        if (round !== undefined && round.shown !== one && round.turnId === turnId) this.#view.echo(text);
+      },
+    );
+    return sent;
   }
 
-  async #converse(sent: Sent[]): Promise<void> {
-    const round: Round = { sent, shown: undefined, seenTurns: new Set() };
+  async #converse(sent: SentMessage[]): Promise<void> {
+    const round: Round = { sent, shown: undefined, turnId: undefined, seenTurns: new Set() };
     this.#round = round;
+    this.#view.begin();
     try {
       // The list can grow during the loop: messages typed meanwhile are shown in order.
       for (const one of sent) {
         if (this.#isLeaving) break;
+        if (one.isWithdrawn) continue;
         round.shown = one;
         await this.#show(one, round);
       }
     } finally {
+      this.#view.end();
       this.#round = undefined;
     }
     if (this.#isLeaving) await this.#reportQueued(sent);
   }
 
-  async #show(one: Sent, round: Round): Promise<void> {
+  async #show(one: SentMessage, round: Round): Promise<void> {
     const { turn } = one;
+    this.#view.begin();
     const isFirst = one === round.sent[0];
     let start: Extract<TurnEvent, { type: 'turn_start' }> | undefined;
     let isShownAlready = false;
     try {
-      for await (const event of turn) {
+      for await (const event of one.events()) {
         if (event.type === 'turn_start') {
           start = event;
-          one.hasBegun = true;
+          round.turnId = event.turnId;
           isShownAlready = round.seenTurns.has(event.turnId);
+          if (!isFirst && !isShownAlready) this.#view.echo(one.text);
           round.seenTurns.add(event.turnId);
           if (one.isStopped) one.controller.abort();
         } else if (event.type === 'model_fallback') this.#reportFallback(event);
@@ -245,6 +337,7 @@ export class Repl {
       await turn.result; // throws what the turn ended with
     } catch (error) {
       this.#view.end();
+      if (one.isWithdrawn) return;
       if (!isAborted(error)) sayFailure(error);
       else if (one.isStopped) say('(stopped)');
       // With the queue mode `interrupt` a newer message of the same person ends the turn.
@@ -253,13 +346,13 @@ export class Repl {
   }
 
   /** A turn that another process runs sends no `turn_start` here, so its row is read. */
-  async #stopIfRunning(one: Sent): Promise<void> {
+  async #stopIfRunning(one: SentMessage): Promise<void> {
     const { inboxId } = await one.turn.accepted;
     const { state } = await this.#options.reprise.store.inbox.get(inboxId);
     if (state !== 'accepted') one.controller.abort();
   }
 
-  async #reportQueued(sent: readonly Sent[]): Promise<void> {
+  async #reportQueued(sent: readonly SentMessage[]): Promise<void> {
     // The store closes next, so wait until each message is accepted.
     await Promise.allSettled(sent.map(({ turn }) => turn.accepted));
     const queued = (await this.#options.reprise.store.inbox.pending(this.#here.id)).filter(isOfThisChat);
@@ -269,10 +362,6 @@ export class Repl {
       `${counted(queued.length, 'queued message')} ${isOne ? 'is' : 'are'} kept and ${isOne ? 'runs' : 'run'} when you resume this session.`,
     );
   }
-}
-
-function newSent(turn: TurnStream, controller: AbortController): Sent {
-  return { turn, controller, isStopped: false, hasBegun: false };
 }
 
 /** Queued by a user in a terminal or on the page, not by a channel, a child agent or a command. */

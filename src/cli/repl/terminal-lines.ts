@@ -18,6 +18,10 @@ export interface TerminalLinesOptions {
   readonly onMeanwhile: (message: string) => boolean;
   /** Ctrl-C, always; Esc, unless a question is open. */
   readonly onInterrupt: (key: 'ctrl-c' | 'escape') => void;
+  /** A key was typed while an answer streams. */
+  readonly onTyped?: () => void;
+  /** The up key in an empty line while an answer streams. @returns a queued message to edit, which is not sent. */
+  readonly onWithdraw?: () => Promise<string | undefined>;
 }
 
 const PROMPT = '> ';
@@ -89,6 +93,21 @@ export class TerminalLines implements LineSource {
 
   get unread(): readonly string[] {
     return this.#ready;
+  }
+
+  /** What is typed while the prompt is hidden. */
+  get typed(): string {
+    return this.#curtain.isOpen ? '' : [...this.#above, this.#readline.line].join(BREAK);
+  }
+
+  /** Puts a message that was not sent before what is typed. */
+  restore(message: string): void {
+    if (this.#isClosed) return;
+    const typed = [...this.#above, this.#readline.line].join(BREAK);
+    this.#above = [];
+    this.#readline.setPrompt(PROMPT);
+    this.#replace([this.#pasted.fold(message), typed].filter((part) => part !== '').join(BREAK));
+    this.#options.onTyped?.();
   }
 
   async next(): Promise<string | undefined> {
@@ -174,8 +193,20 @@ export class TerminalLines implements LineSource {
     else if (ctrl && name === 'z') this.#stop();
     else if (ctrl && name === 'r' && this.#answer === undefined) this.#searchBack();
     else if (meta && (name === 'return' || name === 'enter')) this.#breakLine();
+    else if (name === 'up' && this.#isHiddenAndEmpty) this.#withdraw();
     // As in a paste, control characters are not part of a message.
     else if (!C1.test(text ?? '')) this.#readline.write(text ?? null, key);
+    if (!this.#curtain.isOpen) this.#options.onTyped?.();
+  }
+
+  get #isHiddenAndEmpty(): boolean {
+    return !this.#curtain.isOpen && this.#readline.line === '' && this.#above.length === 0;
+  }
+
+  #withdraw(): void {
+    void this.#options.onWithdraw?.().then((message) => {
+      if (message !== undefined) this.restore(message);
+    });
   }
 
   #pasteEnd(pasted: string): void {

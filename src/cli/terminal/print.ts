@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import { type ErrorCode, RepriseError } from '../../errors.ts';
 import { NEXT_STEP } from '../next-step.ts';
 import { asStarted } from '../started-as.ts';
-import { eraseProgress } from './progress.ts';
+import { eraseTransient } from './transient.ts';
 
 /**
  * Characters that act on a terminal: controls except newline and tab, and bidi overrides. They are printed as escapes.
@@ -27,9 +27,14 @@ export function style(format: Style, text: string): string {
   return styleText(format, text, { stream: process.stdout });
 }
 
+/** Whether `style` colors anything. */
+export function hasColors(): boolean {
+  return style('bold', 'x') !== 'x';
+}
+
 /** stdout carries data only. */
 export function print(text: string): void {
-  eraseProgress();
+  eraseTransient();
   process.stdout.write(`${text}\n`);
 }
 
@@ -51,7 +56,7 @@ export function printJson(value: unknown, indent?: number): void {
 /** Waits for stdout to drain. On a terminal control characters are escaped; a pipe gets the exact bytes. */
 export async function printPieces(pieces: Iterable<string>): Promise<void> {
   const { stdout } = process;
-  eraseProgress();
+  eraseTransient();
   for (const piece of pieces) {
     if (stdout.write(stdout.isTTY ? escapeForTerminal(piece) : piece)) continue;
     await once(stdout, 'drain');
@@ -72,7 +77,7 @@ export function printPage(
 
 /** stderr carries messages to the user. */
 export function say(text: string): void {
-  eraseProgress();
+  eraseTransient();
   process.stderr.write(`${text}\n`);
 }
 
@@ -87,7 +92,7 @@ export function printError(error: unknown, nextStep: (code: ErrorCode) => string
     (code === 'UNAUTHORIZED' && why?.code !== 'cli.noToken') || details['general'] === true;
   const said = isForPrograms ? undefined : details['next'];
   const next = typeof said === 'string' ? said : nextStep(code);
-  say(`reprise: ${escapeForTerminal(error.message)} (${code})`);
+  say(style('red', `reprise: ${escapeForTerminal(error.message)} (${code})`));
   say(escapeForTerminal(asStarted(next)));
   return error.exitCode;
 }

@@ -1,6 +1,6 @@
 import type { ErrorCode, RepriseError } from '../../errors.ts';
 import type { Message, MessageOf } from '../../messages/message.ts';
-import type { CommandName } from '../../messages/params/params-commands.ts';
+import type { CommandName, ModelOffer } from '../../messages/params/params-commands.ts';
 import type { Model } from '../../models/model.ts';
 import type { InboxItem } from '../../store/port/inbox.ts';
 import type { Store } from '../../store/port/store.ts';
@@ -29,10 +29,16 @@ export interface CommandContext {
   readonly confirm?: (question: string, message: MessageOf<'delete.question'>) => Promise<boolean>;
   /** Finds models by name, as in the engine. If unset, no model can be chosen here. */
   readonly modelByName?: (name: string) => Model | undefined | Promise<Model | undefined>;
+  /** The models that can be chosen here. */
+  readonly listModels?: () => Promise<readonly ModelOffer[]>;
+  /** The full name of a model that was named without its provider. */
+  readonly fullModelName?: (name: string) => Promise<string>;
   /** For surfaces that may repeat a request: the key under which its effect happens once, and the channel. */
   readonly request?: Keyed & { readonly idempotencyKey: string; readonly channel: string };
   /** The session ids of the last list that this surface printed; numbers refer to it. */
   readonly listed?: readonly string[] | undefined;
+  /** The models of the last list that this surface printed; numbers refer to it. */
+  readonly listedModels?: readonly string[] | undefined;
   readonly now?: () => Date;
 }
 
@@ -45,8 +51,12 @@ export interface CommandAnswer {
   readonly turn?: TurnStream;
   /** The session that the surface should write to a file, in the format that the file name implies. */
   readonly save?: { readonly sessionId: string; readonly name: string; readonly redact: boolean };
+  /** The model names of a printed list, in its order. */
+  readonly listedModels?: readonly string[];
   /** The session ids of a printed list, in its order; the surface passes them to the next command. */
   readonly listed?: readonly string[];
+  /** A text for the clipboard of the user. */
+  readonly copy?: string;
   readonly quit?: true;
 }
 

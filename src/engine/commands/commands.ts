@@ -85,6 +85,7 @@ export const COMMANDS: readonly CommandRow[] = [
   typed('conversation', 'retry', { refused: 'help.noteLast' }),
   typed('conversation', 'edit', { args: '<text>', refused: 'help.noteLast' }),
   own('conversation', 'stop'),
+  row('session', ['repl'])('conversation', 'copy'),
   owner('sessions', 'sessions', { aliases: ['list', 'ls'], args: '[filter]', data: true }),
   owner('sessions', 'switch', { aliases: ['resume'], args: '<session>' }),
   owner('sessions', 'fork', { aliases: ['branch'], args: '[#position]' }),

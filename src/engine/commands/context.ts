@@ -2,8 +2,6 @@ import { type Message, message } from '../../messages/message.ts';
 import type { ContextReport } from '../window/context-report.ts';
 import type { CommandHandler } from './command-context.ts';
 
-const BAR_CELLS = 30;
-
 /** The context bar, its parts, and the cost of the session so far. */
 export const showContext: CommandHandler = async (_args, { session }) => {
   const { turns, usage } = await session.totals();
@@ -15,13 +13,13 @@ export const showContext: CommandHandler = async (_args, { session }) => {
 /** How full the context is, as a bar, and what it consists of. */
 export function contextMessages(report: ContextReport): Message[] {
   const { tokens, window, reserve, split, isPart = false, historyTurns, unsentMessages = 0 } = report;
-  const share = tokens / window.tokens;
-  const cells = Math.min(BAR_CELLS, Math.floor(share * BAR_CELLS));
-  const bar = `[${'#'.repeat(cells).padEnd(BAR_CELLS, '-')}] ${(share * 100).toFixed(1)}%`;
+  const used = Object.entries(split).map(([name, part]) => ({ name, tokens: part }));
+  const kept = Math.max(0, Math.min(reserve, window.tokens - tokens));
+  const free = Math.max(0, window.tokens - tokens - kept);
+  const parts = [...used, { name: 'free', tokens: free }, { name: 'reserve', tokens: kept }];
   return [
     message('context.usage', { tokens, window: window.tokens, isPart }),
-    message('text', { text: bar }),
-    message('context.parts', { split: { ...split, reserve } }),
+    message('context.bar', { parts: parts.filter((part) => part.tokens > 0), window: window.tokens }),
     ...(historyTurns === undefined
       ? []
       : [message('context.historyTurns', { turns: historyTurns, unsentMessages })]),

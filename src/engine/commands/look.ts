@@ -23,7 +23,10 @@ const TREE_CHARS = 70;
 const MAX_TREE_LINES = 200;
 
 export const help: CommandHandler = async (args, { surface }) => {
-  if (args === '') return { messages: [...commandHelpMessages(surface), message('help.escape')] };
+  if (args === '') {
+    const keys = surface === 'repl' ? [message('help.keys')] : [];
+    return { messages: [...commandHelpMessages(surface), ...keys, message('help.escape')] };
+  }
   const row = findCommand(args.replace(/^\//, ''));
   if (row === undefined || !row.surfaces.includes(surface))
     throw failure('INVALID_INPUT', 'command.unknownHere', { name: args });
@@ -60,13 +63,60 @@ function callName(block: unknown): string[] {
   return isObject(block) && block['type'] === 'toolCall' ? [String(block['name'])] : [];
 }
 
-/** One line for each user message, indented where the conversation branched. */
+/** The last answer of the branch, for the clipboard. */
+export const copyAnswer: CommandHandler = async (_args, { session }) => {
+  const answer = pathEntries(await readEntries(session))
+    .filter((entry) => roleOf(entry) === 'assistant')
+    .map(({ message: stored }) => contentText(isObject(stored) ? stored['content'] : ''))
+    .findLast((text) => text.trim() !== '');
+  if (answer === undefined) throw failure('NOT_FOUND', 'copy.nothing');
+  return { messages: [message('copy.done', { characters: answer.length })], copy: answer };
+};
+
+/** A map of the branch points: one line for each stretch of messages between two of them. */
 export const showTree: CommandHandler = async (_args, { session }) => {
   const entries = await readEntries(session);
-  const tree = buildTree(entries);
-  const { parents } = tree;
+  const { roots, children, tree } = userTree(entries);
   const positions = messagePositions(entries);
   const current = new Set(pathTo(tree, tree.leaf));
+  const messages: Message[] = [];
+  const waiting = roots
+    .map((at, i) => ({ at, above: '', isLast: i === roots.length - 1, isRoot: roots.length === 1 }))
+    .reverse();
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { at, above, isLast, isRoot } = next;
+    const entry = entries[at];
+    if (entry === undefined) continue;
+    let end = at;
+    let count = 1;
+    for (let below = children.get(end) ?? []; below.length === 1; below = children.get(end) ?? []) {
+      end = below[0] ?? end;
+      count++;
+    }
+    const { id, message: stored } = entry;
+    const text = oneLine(contentText(isObject(stored) ? stored['content'] : ''), TREE_CHARS);
+    const lines = isRoot ? '' : `${above}${isLast ? '└─' : '├─'}`;
+    const name = messageName(positions, id);
+    messages.push(message('tree.branch', { lines, isCurrent: current.has(at), name, text, messages: count }));
+    const below = children.get(end) ?? [];
+    const deeper = isRoot ? '' : `${above}${isLast ? '  ' : '│ '} `;
+    for (const [i, child] of [...below.entries()].reverse())
+      waiting.push({ at: child, above: deeper, isLast: i === below.length - 1, isRoot: false });
+  }
+  if (messages.length === 0) return { messages: [message('history.empty')] };
+  const left = messages.length - MAX_TREE_LINES;
+  const shown = messages.slice(0, MAX_TREE_LINES);
+  return { messages: left > 0 ? [...shown, message('tree.more', { branches: left })] : shown };
+};
+
+/** The messages of users, and which of them follow which. */
+function userTree(entries: readonly Entry[]): {
+  readonly tree: ReturnType<typeof buildTree>;
+  readonly roots: readonly number[];
+  readonly children: ReadonlyMap<number, readonly number[]>;
+} {
+  const tree = buildTree(entries);
+  const { parents } = tree;
   const children = new Map<number, number[]>();
   for (const [at, entry] of entries.entries()) {
     const parent = parents[at] ?? ROOT;
@@ -78,22 +128,5 @@ export const showTree: CommandHandler = async (_args, { session }) => {
     if (siblings === undefined) children.set(above, [at]);
     else siblings.push(at);
   }
-  const messages: Message[] = [];
-  const waiting = (children.get(ROOT) ?? []).map((at) => ({ at, depth: 0 })).reverse();
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { at, depth } = next;
-    const entry = entries[at];
-    if (entry === undefined) continue;
-    const { id, message: stored } = entry;
-    const text = oneLine(contentText(isObject(stored) ? stored['content'] : ''), TREE_CHARS);
-    const name = messageName(positions, id);
-    messages.push(message('tree.message', { isCurrent: current.has(at), depth, name, text }));
-    const below = children.get(at) ?? [];
-    const deeper = below.length > 1 ? depth + 1 : depth;
-    for (const child of [...below].reverse()) waiting.push({ at: child, depth: deeper });
-  }
-  if (messages.length === 0) return { messages: [message('history.empty')] };
-  const older = messages.length - MAX_TREE_LINES;
-  const shown = messages.slice(-MAX_TREE_LINES);
-  return { messages: older > 0 ? [message('tree.older', { messages: older }), ...shown] : shown };
-};
+  return { tree, roots: children.get(ROOT) ?? [], children };
+}

@@ -6,7 +6,7 @@ import type { CommandContext, CommandHandler, CommandResult } from './command-co
 import { type Command, type CommandName, type CommandRow, findCommand, type Surface } from './commands.ts';
 import { compact } from './compact.ts';
 import { showContext } from './context.ts';
-import { help, history, showTree } from './look.ts';
+import { copyAnswer, help, history, showTree } from './look.ts';
 import { explain, status } from './report.ts';
 import { begin, exportTranscript, fork, listSessions, remove, repair, search, switchTo } from './sessions.ts';
 import { model, pin, queue, rename, unpin } from './settings.ts';
@@ -36,6 +36,7 @@ const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
   queue,
   stop,
   status,
+  copy: copyAnswer,
   export: exportTranscript,
   help,
   quit: async () => ({ messages: [message('chat.quit')], quit: true }),

@@ -7,7 +7,7 @@ import type { ModelInUse } from '../agents/session-models.ts';
 import { earlierKey, type Keyed, pinsTold } from '../intake/keyed-request.ts';
 import type { Session } from '../session.ts';
 import { QUEUE_DROPS, QUEUE_MODES } from '../session-settings.ts';
-import { type CommandHandler, keyOf, labelOf, oneLine } from './command-context.ts';
+import { type CommandContext, type CommandHandler, keyOf, labelOf, oneLine } from './command-context.ts';
 import { entryNamed, readEntries } from './read-entries.ts';
 
 const PIN_CHARS = 100;
@@ -21,8 +21,14 @@ export const rename: CommandHandler = async (args, { session }) => {
 };
 
 /** `/model [name]`; `/model default` removes the choice. */
-export const model: CommandHandler = async (args, { session, modelByName }) => {
-  if (args === '') return { messages: modelMessages(await session.model()) };
+export const model: CommandHandler = async (given, context) => {
+  const { session, modelByName, fullModelName } = context;
+  if (given === '') {
+    const { messages, listedModels } = await offers(context);
+    return { messages: [...modelMessages(await session.model()), ...messages], listedModels };
+  }
+  const wanted = context.listedModels?.[Number(given) - 1] ?? given;
+  const args = wanted.toLowerCase() === 'default' ? wanted : ((await fullModelName?.(wanted)) ?? wanted);
   if (args.toLowerCase() === 'default') {
     // Sessions from other tools store the model in the other two settings.
     await session.patch({ model: null, modelOverride: null, providerOverride: null });
@@ -35,6 +41,28 @@ export const model: CommandHandler = async (args, { session, modelByName }) => {
   await session.patch({ model: args });
   return { messages: modelMessages({ model: found, name: args, from: 'session' }) };
 };
+
+interface Offers {
+  readonly messages: readonly Message[];
+  readonly listedModels: readonly string[];
+}
+
+/** Other models, for a user who wants to choose one. */
+async function offers({ session, listModels }: CommandContext): Promise<Offers> {
+  if (listModels === undefined) return { messages: [], listedModels: [] };
+  const { name, model: inUse } = await session.model();
+  const isOffline = inUse.provider === 'offline';
+  const all = await listModels();
+  const rows = all.map((offer, i) =>
+    message('model.offer', {
+      ...offer,
+      number: i + 1,
+      isCurrent: offer.name === name || (isOffline && offer.name === 'offline'),
+    }),
+  );
+  const messages = [...(isOffline ? [message('model.demo')] : []), ...rows, message('model.choose')];
+  return { messages, listedModels: all.map((offer) => offer.name) };
+}
 
 /** The model in use, and why it is not the one that the session names. */
 export function modelMessages({ name, from, fallbackFrom }: ModelInUse): Message[] {

@@ -1,3 +1,4 @@
+import { byteCount } from '../english-format.ts';
 import type { MessageTable } from '../message.ts';
 import type { CliMessages } from '../params/params-cli.ts';
 
@@ -6,6 +7,7 @@ const SERVER_DECIDES: Readonly<Record<CliMessages['cli.serverDecides']['option']
   model: 'the server chooses its model',
   profile: 'the server has its own profile',
   store: 'the server has its own store',
+  system: 'the agents of the server have their own system prompts',
 };
 
 const NAME_SESSION = 'Name one: an id, a name, @last, or its number in "reprise ls".';
@@ -36,6 +38,10 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
   'cli.needsHome': ({ url }) => [
     `this command needs a home and does not work through the server ${url}`,
     'Run it without --url and REPRISE_URL on the machine that has the home.',
+  ],
+  'cli.fileRefused': ({ file, reason, maxBytes }) => [
+    `${file} cannot be added: ${reason === 'size' ? `it is larger than ${byteCount(maxBytes)}` : 'it is neither text nor an image'}`,
+    'Remove it from the message, or put a quotation mark before the @.',
   ],
   'cli.noPrompt': ({ options }) => [
     options.length === 0 ? 'there is no question' : `${options.join(' and ')} needs a question`,

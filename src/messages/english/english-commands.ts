@@ -5,6 +5,7 @@ import type {
   CommandGroup,
   CommandMessages,
   CommandName,
+  ContextPart,
   HelpTopic,
   SessionFacts,
 } from '../params/params-commands.ts';
@@ -25,6 +26,7 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
   delete: 'move a session to the trash, after a confirmation',
   search: 'find messages in all sessions by their words',
   repair: 'continue with the readable part of a damaged session',
+  copy: 'copy the last answer to the clipboard',
   export: 'write the session to a file; .md, .html or .json selects the format',
   remoteExport: 'write the transcript to a local file with a name that ends in .jsonl',
   context: 'how full the context is, by part',
@@ -49,6 +51,9 @@ const GROUPS: Readonly<Record<CommandGroup, string>> = {
 };
 
 const HELP_COLUMN = 36;
+const AGE_COLUMN = 11;
+const MESSAGES_COLUMN = 14;
+const NAME_COLUMN = 32;
 
 const PLACES = { terminal: 'in a terminal chat', owner: 'for the owner of the sessions', other: 'elsewhere' };
 
@@ -87,6 +92,16 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'help.one': ({ usage, about, aliases }) => `${usage}: ${HELP[about]}${also(aliases)}`,
   'help.about': ({ about }) => HELP[about],
   'help.escape': () => 'Any other text is a message. // starts a message with one slash.',
+  'help.keys': () =>
+    [
+      'keys:',
+      '  Alt-Enter, or \\ at the end of a line   a new line in the message; a pasted text keeps its lines',
+      '  @path                                 adds a text file or an image; Tab completes the path',
+      '  Up while an answer streams            takes back the newest queued message',
+      '  Ctrl-C, Esc                           stops the answer; queued messages return to the input line',
+      '  Ctrl-R, Up                            earlier input',
+      '  Ctrl-D, or Ctrl-C twice               leaves',
+    ].join('\n'),
   'help.noteLast': () =>
     'Not possible directly after a subagent result or another note (send a new message instead), or after a compaction or reset (/undo it first).',
   'help.ownerOnly': () =>
@@ -124,7 +139,7 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'sessions.none': () => 'No sessions.',
   'sessions.noMatch': ({ filter }) => `No session name contains "${filter}".`,
   'sessions.row': ({ number, isCurrent, name, facts }) =>
-    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${named(name)}\n     ${factsText(facts)}`,
+    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${ago(facts.minutesAgo).padEnd(AGE_COLUMN)} ${clip(named(name), NAME_COLUMN).padEnd(NAME_COLUMN)} ${(facts.messages === null ? '' : counted(facts.messages, 'message')).padStart(MESSAGES_COLUMN)}  ${shortId(facts.id)}${facts.isDamaged ? ' · damaged' : ''}`,
   'sessions.more': ({ sessions }) => `… ${count(sessions)} more`,
   'delete.question': ({ isCurrent, ...session }) =>
     `Move ${isCurrent ? 'the current session ' : ''}${inSentence(session)} to the trash?`,
@@ -135,6 +150,12 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
     'Nothing was deleted.',
   ],
   'export.session': ({ name, messages }) => `"${named(name)}", ${counted(messages, 'message')}.`,
+  'copy.done': ({ characters }) => `Copied the last answer (${counted(characters, 'character')}).`,
+  'copy.nothing': () => ['there is no answer to copy yet', 'Send a message first.'],
+  'copy.failed': () => [
+    'no clipboard was found',
+    'Use a terminal that supports OSC 52, or install wl-copy or xclip.',
+  ],
   'chat.quit': () => 'The session is saved.',
 
   'search.hit': ({ name, id, position, line, role, at, snippet }) =>
@@ -159,9 +180,9 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
     `/history takes a whole number above 0, not "${value}"`,
     'Write: /history 20',
   ],
-  'tree.message': ({ isCurrent, depth, name, text }) =>
-    `${isCurrent ? '*' : ' '} ${'  '.repeat(depth)}${name} ${text}`,
-  'tree.older': ({ messages }) => `… ${counted(messages, 'older message')}`,
+  'tree.branch': ({ lines, isCurrent, name, text, messages }) =>
+    `${lines}${isCurrent ? '*' : ' '} ${name} ${text} (${counted(messages, 'message')})`,
+  'tree.more': ({ branches }) => `… ${count(branches)} more branches`,
 
   'undo.done': ({ what }) => `Undid the last ${what}.`,
   'undo.nothing': () => 'Nothing to undo.',
@@ -187,7 +208,7 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
 
   'context.usage': ({ tokens, window, isPart }) =>
     `Context usage: ${isPart ? 'more than ' : '~'}${count(tokens)} / ${count(window)} tokens`,
-  'context.parts': ({ split }) => parts(split),
+  'context.bar': ({ parts: all, window }) => contextBar(all, window),
   'context.historyTurns': ({ turns, unsentMessages }) =>
     `History limit: the last ${counted(turns, 'turn')} are sent, ${counted(unsentMessages, 'older message')} not`,
   'context.totals': ({ turns, tokens, cost }) =>
@@ -229,6 +250,17 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'status.damaged': ({ offset }) => `Damaged at byte ${offset}; /repair continues with the readable part.`,
   'model.current': ({ name, from, unavailable }) =>
     `Model: ${name}, ${CHOSEN_BY[from]}${unavailable === null ? '' : ` (this session names ${unavailable}, which is not available here)`}`,
+  'model.offer': ({ number, name, contextWindow, cost, isCurrent }) =>
+    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${name.padEnd(NAME_COLUMN)}${[
+      contextWindow === null ? '' : `${count(contextWindow)} tokens`,
+      cost === null ? '' : `$${cost.input} in, $${cost.output} out per million`,
+    ]
+      .filter((part) => part !== '')
+      .map((part) => ` ${part}`)
+      .join(';')}`.trimEnd(),
+  'model.choose': () => 'To choose one: /model <number or name>; /model default removes the choice.',
+  'model.demo': () =>
+    'This is a demo: the offline model repeats what you write and understands nothing. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real model.',
   'model.noChoice': () => ['no other model can be chosen here', 'The configuration sets the model.'],
   'model.unknown': ({ model }) => [
     `no model "${model}"`,
@@ -267,6 +299,15 @@ function inList({ name, id, messages }: Named): string {
   return `"${named(name)}": ${counted(messages, 'message')} (${id})`;
 }
 
+/** As many characters of an id as a person needs to name a session by its start. */
+export function shortId(id: string): string {
+  return id.replaceAll('-', '').length < 20 ? id : id.slice(0, 13);
+}
+
+function clip(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+}
+
 /** "id · key · 3 messages · 5 min ago" */
 export function factsText({ id, sessionKey, messages, minutesAgo, isDamaged }: SessionFacts): string {
   const size = messages === null ? 'messages not counted yet' : counted(messages, 'message');
@@ -278,6 +319,46 @@ function also(aliases: readonly string[]): string {
 }
 
 const PARTS: Readonly<Record<string, string>> = { reserve: 'reserved' };
+
+/** What each part of a context window is called. */
+const CONTEXT_PARTS: Readonly<Record<string, string>> = {
+  system: 'instructions',
+  tools: 'tools',
+  summary: 'summary',
+  history: 'earlier messages',
+  newest: 'latest message and reply',
+  overhead: 'added by the provider',
+  margin: 'safety margin of the estimate',
+  reserve: 'reserved for the answer',
+  free: 'free',
+};
+const BAR_CELLS = 40;
+const BAR_MARKS: Readonly<Record<string, string>> = { free: '.', reserve: '=', margin: '~' };
+
+/** How many cells of a bar each part fills; they add up to all cells. */
+export function barCells(all: readonly ContextPart[], window: number, cells: number): number[] {
+  let before = 0;
+  return all.map(({ tokens }) => {
+    const from = Math.round((before * cells) / Math.max(1, window));
+    before += tokens;
+    return Math.max(0, Math.min(cells, Math.round((before * cells) / Math.max(1, window))) - from);
+  });
+}
+
+/** One line of the list under the bar. */
+export function contextPartText({ name, tokens }: ContextPart, window: number): string {
+  const share = ((tokens * 100) / Math.max(1, window)).toFixed(1);
+  return `${(CONTEXT_PARTS[name] ?? name).padEnd(NAME_COLUMN)} ${count(tokens).padStart(10)} ${share.padStart(5)}%`;
+}
+
+function contextBar(all: readonly ContextPart[], window: number): string {
+  const cells = barCells(all, window, BAR_CELLS);
+  const bar = all.map(({ name }, i) => (BAR_MARKS[name] ?? '#').repeat(cells[i] ?? 0)).join('');
+  return [
+    `[${bar}]`,
+    ...all.map((part) => `  ${BAR_MARKS[part.name] ?? '#'} ${contextPartText(part, window)}`),
+  ].join('\n');
+}
 
 function parts(split: Readonly<Record<string, number>>): string {
   return Object.entries(split)

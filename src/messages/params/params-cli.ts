@@ -6,10 +6,11 @@ export interface CliMessages {
   'cli.noAgent': { readonly agent: string; readonly suggestion: string | null };
   'cli.noMessagesYet': None;
   /** An option that is for a home, given together with --url. */
-  'cli.serverDecides': { readonly option: 'ephemeral' | 'model' | 'profile' | 'store' };
+  'cli.serverDecides': { readonly option: 'ephemeral' | 'model' | 'profile' | 'store' | 'system' };
   'cli.serverFormat': { readonly format: string };
   'cli.homeOnly': { readonly option: string };
   'cli.needsHome': { readonly url: string };
+  'cli.fileRefused': { readonly file: string; readonly reason: 'size' | 'type'; readonly maxBytes: number };
   'cli.noPrompt': { readonly options: readonly string[] };
   'cli.noSessions': None;
   'cli.noMatch': { readonly query: string };

@@ -25,6 +25,7 @@ export type CommandName =
   | 'stop'
   | 'status'
   | 'export'
+  | 'copy'
   | 'help'
   | 'quit';
 
@@ -60,6 +61,20 @@ interface NamedSession {
   readonly messages: number;
 }
 
+/** A model that can be chosen. Null: unknown. */
+export interface ModelOffer {
+  readonly name: string;
+  readonly contextWindow: number | null;
+  /** Dollars per million tokens. */
+  readonly cost: { readonly input: number; readonly output: number } | null;
+}
+
+/** `free`: unused; `reserve`: left for the answer; `margin`: added to an estimate. */
+export interface ContextPart {
+  readonly name: string;
+  readonly tokens: number;
+}
+
 /** Messages of commands: what they answer, and what their help says. */
 export interface CommandMessages {
   /** Content in no language: a message, a name, a bar of characters. */
@@ -72,6 +87,8 @@ export interface CommandMessages {
   'help.one': { readonly usage: string; readonly about: HelpTopic; readonly aliases: readonly string[] };
   'help.about': { readonly about: HelpTopic };
   'help.escape': None;
+  /** The keys of a terminal chat. */
+  'help.keys': None;
   'help.noteLast': None;
   'help.ownerOnly': None;
   'command.unknown': { readonly name: string; readonly suggestion: string | null };
@@ -109,6 +126,9 @@ export interface CommandMessages {
   'delete.nothing': None;
   'delete.needsConfirmation': NamedSession;
   'export.session': NamedSession;
+  'copy.done': { readonly characters: number };
+  'copy.nothing': None;
+  'copy.failed': None;
   'chat.quit': None;
 
   'search.hit': {
@@ -138,13 +158,15 @@ export interface CommandMessages {
   };
   'history.compaction': { readonly summary: string };
   'history.badCount': { readonly value: string };
-  'tree.message': {
+  /** A stretch of messages between two branch points. `lines` draws where it branches off. */
+  'tree.branch': {
+    readonly lines: string;
     readonly isCurrent: boolean;
-    readonly depth: number;
     readonly name: string;
     readonly text: string;
+    readonly messages: number;
   };
-  'tree.older': { readonly messages: number };
+  'tree.more': { readonly branches: number };
 
   'undo.done': { readonly what: 'turn' | 'compaction' | 'reset' };
   'undo.nothing': None;
@@ -168,7 +190,8 @@ export interface CommandMessages {
   'compact.undone': None;
 
   'context.usage': { readonly tokens: number; readonly window: number; readonly isPart: boolean };
-  'context.parts': { readonly split: Readonly<Record<string, number>> };
+  /** The whole window, part by part: they add up to it. */
+  'context.bar': { readonly parts: readonly ContextPart[]; readonly window: number };
   'context.historyTurns': { readonly turns: number; readonly unsentMessages: number };
   /** A null cost: the price of the model is unknown. */
   'context.totals': { readonly turns: number; readonly tokens: number; readonly cost: number | null };
@@ -216,6 +239,9 @@ export interface CommandMessages {
     /** The model that the session names and that is not available; null: it is. */
     readonly unavailable: string | null;
   };
+  'model.offer': ModelOffer & { readonly number: number; readonly isCurrent: boolean };
+  'model.choose': None;
+  'model.demo': None;
   'model.noChoice': None;
   'model.unknown': { readonly model: string };
   'queue.current': QueueParams;

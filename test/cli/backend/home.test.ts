@@ -74,7 +74,9 @@ describe('a home from the command line', () => {
   test('ls lists sessions newest first, for people and for programs', () => {
     const { status, stdout } = reprise('ls');
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^\* Fix the bike[\s\S]*^ {2}Plan the trip[\s\S]*^ {2}Plan the garden/m);
+    expect(stdout).toMatch(
+      /^\* +just now +Fix the bike[\s\S]*^ +just now +Plan the trip[\s\S]*^ +just now +Plan the garden/m,
+    );
     const { data, hasMore, lastId } = JSON.parse(
       reprise('ls', 'plan', '--json', '--limit', '1').stdout,
     ) as Record<string, unknown>;
@@ -275,7 +277,8 @@ describe('a home from the command line', () => {
       status: 1,
       stdout: expect.stringContaining('control.db is missing'),
     });
-    expect(run('ls').stdout).toMatch(/second · agent:main:tg:direct:second · .* · damaged/);
+    expect(run('ls').stdout).toMatch(/second damaged$/m);
+    expect(run('ls', '-l').stdout).toMatch(/second · agent:main:tg:direct:second · .* · damaged/);
     expect(run('doctor')).toMatchObject({
       status: 1,
       stdout: expect.stringMatching(/warn damage: 1 session damaged[\s\S]*reprise verify/),

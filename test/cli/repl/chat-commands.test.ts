@@ -145,8 +145,8 @@ describe('commands in the chat', () => {
 
   test('/sessions marks the current one; answers are data, words about them are not', () => {
     const { stdout } = chat(['/new one', '/new two', '/switch one', '/sessions', '/history', '/status']);
-    expect(stdout).toMatch(/^ +\d\* one$/m);
-    expect(stdout).toMatch(/^ +\d {2}two$/m);
+    expect(stdout).toMatch(/^ +\d\* just now +one +0 messages/m);
+    expect(stdout).toMatch(/^ +\d {2}just now +two +0 messages/m);
     expect(stdout).toContain('No messages yet.');
     expect(stdout).toContain('Queue: steer');
     expect(stdout).not.toContain('Now in');
@@ -162,7 +162,7 @@ describe('commands in the chat', () => {
     ]);
     expect(stdout.match(/your name is Ada/g)?.length).toBeGreaterThanOrEqual(2);
     expect(stdout).toMatch(
-      /^\* #1 my name is Ada\n {4}\[\w+\] what is my name\?\n {4}\[\w+\] what is my name\?\n\* {3}#3 who am I/m,
+      /^\* #1 my name is Ada \(1 message\)\n├─ {2}\[\w+\] what is my name\? \(1 message\)\n├─ {2}\[\w+\] what is my name\? \(1 message\)\n└─\* #3 who am I/m,
     );
   });
 

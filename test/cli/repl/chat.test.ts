@@ -61,11 +61,11 @@ describe('the chat', () => {
     expect(stdout).toContain('your name is Ada');
   });
 
-  test('/context shows a bar of thirty cells and what fills it', () => {
+  test('/context shows a bar and what fills it', () => {
     const { stdout } = chat(['hello', '/context']);
     expect(stdout).toMatch(/^Context usage: ~\d[\d,]* \/ 200,000 tokens$/m);
-    expect(stdout).toMatch(/^\[-{30}\] 0\.\d%$/m);
-    expect(stdout).toMatch(/^system 0, tools \d+, summary 0, history 0, newest \d+, reserved 8,192$/m);
+    expect(stdout).toMatch(/^\[\.{38}={2}\]$/m);
+    expect(stdout).toMatch(/^ {2}= reserved for the answer +8,192 +4\.1%$/m);
   });
 
   test('/undo takes the last turn back, /redo brings it again, and neither goes too far', () => {

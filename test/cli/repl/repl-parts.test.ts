@@ -6,42 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { completions } from '../../../src/cli/repl/completions.ts';
 import { InputHistory } from '../../../src/cli/repl/input-history.ts';
 import { PastedText } from '../../../src/cli/repl/pasted-text.ts';
-import { Tint } from '../../../src/cli/repl/tint.ts';
 import type { SessionRecord } from '../../../src/index.ts';
 
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
-
-const marked = (): Tint => new Tint((format, text) => `<${format}>${text}</>`);
-
-describe('the text of a model', () => {
-  test('headings stand out, fenced code stands back, the rest is as it came', () => {
-    const tint = marked();
-    const text = '# One\n#two\n```js\n# code\n```\nend `x`';
-    expect(tint.take(text) + tint.end()).toBe(
-      '<bold># One</>\n#two\n<dim>```js</>\n<dim># code</>\n<dim>```</>\nend `x`',
-    );
-  });
-
-  test('wherever it is cut on its way, the same is shown, and nothing is lost', () => {
-    const piece = fc.constantFrom('#', '# ', '`', '```', '~~~', '\n', ' ', 'word', '\u001b[31m', '\u202e');
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
-        const plain = new Tint((_, text) => text);
-        const streamed = pieces.map((text) => plain.take(text)).join('') + plain.end();
-        const whole = new Tint((_, text) => text);
-        expect(streamed).toBe(whole.take(pieces.join('')) + whole.end());
-        expect(streamed).not.toMatch(/[\u001b\u202e]/);
-        expect(streamed.replaceAll('\\x1b', '\u001b').replaceAll('\\u202e', '\u202e')).toBe(pieces.join(''));
-        // Formats too: what a line is is decided by its start, however it arrives.
-        const unstyle = (text: string): string => text.replace(/<\/><(?:bold|dim)>/g, '');
-        const [a, b] = [marked(), marked()];
-        expect(unstyle(pieces.map((text) => a.take(text)).join('') + a.end())).toBe(
-          unstyle(b.take(pieces.join('')) + b.end()),
-        );
-      }),
-    );
-  });
-});
 
 describe('pasted text', () => {
   test('comes back as it was, folded or not', () => {

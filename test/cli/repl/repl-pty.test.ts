@@ -77,6 +77,11 @@ function unwrapped({ seen }: { readonly seen: string }): string {
   return seen.replace(/\s+/g, '');
 }
 
+/** What is seen, or nothing while an answer streams. */
+function idle({ seen }: { readonly seen: string }): string {
+  return /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/.test(seen) ? '' : seen;
+}
+
 async function leave(terminal: Terminal): Promise<void> {
   terminal.type(CTRL_D);
   expect(await terminal.exit).toBe(0);
@@ -213,19 +218,36 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(others).toEqual([]);
   });
 
-  test('Ctrl-C stops the answer that runs; messages sent meanwhile are answered next', async () => {
+  test('Ctrl-C stops the answer and returns queued messages to the input line', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     terminal.type(`${paste(ENDLESS)}${ENTER}`);
     await terminal.until(/You said: "say this: word0/);
-    terminal.type(`my name is Ada${ENTER}what is my name?${ENTER}${CTRL_C}`);
-    await terminal.until(/your name is Ada/);
-    await terminal.prompt();
-    expect(terminal.seen).toMatch(/^\(sent: my name is Ada\)\n\(sent: what is my name\?\)\n\(stopped\)$/m);
-    // Both were answered by one turn, which is shown once.
-    expect(terminal.seen.match(/your name is Ada/g)).toHaveLength(1);
+    terminal.type(`my name is Ada${ENTER}what is my name?${ENTER}`);
+    await terminal.until(/queued: what is my name\?/);
+    terminal.type(CTRL_C);
+    await terminal.until(/^\(stopped\)\n> my name is Ada␤what is my name\?$/m);
+    await line(terminal, ' end');
+    expect(terminal.seen).toMatch(/"my name is Ada/);
     await leave(terminal);
-    expect(await said()).toEqual([ENDLESS, 'my name is Ada', 'what is my name?']);
+    expect(await said()).toEqual([ENDLESS, 'my name is Ada\nwhat is my name? end']);
+  });
+
+  test('the up key takes back the newest queued message', async () => {
+    await using terminal = reprise('--model', 'offline:slow');
+    await terminal.prompt();
+    await line(terminal, '/queue followup');
+    terminal.type(`${LONG}${ENTER}`);
+    await terminal.until(/You said: "say this: word0/);
+    terminal.type(`my name is Ada${ENTER}wrong${ENTER}`);
+    await terminal.until(/queued: my name is Ada\n +queued: wrong/);
+    terminal.type(UP);
+    await terminal.until(/queued: my name is Ada\n> wrong/);
+    terminal.type(`${BACKSPACE.repeat(5)}what is my name?${ENTER}`);
+    await terminal.until(/^> what is my name\?\n.*your name is Ada/m);
+    await terminal.prompt();
+    await leave(terminal);
+    expect(await said()).toEqual([LONG, 'my name is Ada', 'what is my name?']);
   });
 
   test('queued messages survive leaving the chat and are answered when it is resumed', {
@@ -236,7 +258,9 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
       await terminal.prompt();
       terminal.type(`${paste(ENDLESS)}${ENTER}`);
       await terminal.until(/You said: "say this: word0/);
-      terminal.type(`my name is Ada${ENTER}/status${ENTER}${CTRL_C}${CTRL_C}`);
+      terminal.type(`my name is Ada${ENTER}/status${ENTER}`);
+      await terminal.until(/queued: my name is Ada/);
+      terminal.signal(SIGTERM);
       expect(await terminal.exit).toBe(0);
       expect(terminal.seen).toMatch(/^\(not sent: \/status\)$/m);
       expect(terminal.seen).toMatch(/^1 queued message is kept and runs when you resume this session\.$/m);
@@ -285,10 +309,10 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     terminal.type(`${LONG}${ENTER}`);
     await terminal.until(/You said: "say this: word0/);
     terminal.type(`my name is Ada${ENTER}/status${ENTER}half a line`);
-    await terminal.until(/^> half a line$/m);
+    await terminal.until(() => idle(terminal).endsWith('\n> half a line'));
     expect(unwrapped(terminal)).toContain(unwrapped({ seen: `You said: "${LONG}"` }));
     expect(unwrapped(terminal)).toContain('ofthisrequest.Icanrepeatwhatwassaidinit,rememberwhatyoustate');
-    expect(terminal.seen).toMatch(/^\(sent: my name is Ada\)$/m);
+    expect(terminal.seen).toMatch(/^> my name is Ada$/m);
     expect(terminal.seen).toContain('You said: "my name is Ada"');
     // Commands wait until everything is answered.
     expect(terminal.seen.indexOf('> /status')).toBeGreaterThan(
@@ -321,7 +345,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await terminal.until(/You said: "say this: word0/);
     terminal.signal(SIGTERM);
     expect(await terminal.exit).toBe(0);
-    expect(terminal.raw).toMatch(/\u001b\[\?2004l[^\u001b]*$/);
+    expect(terminal.raw).toMatch(/\u001b\[\?2004l(?:[^\u001b]|\u001b\[J)*$/);
     expect((await stored()).map(({ text }) => text.slice(0, 18))).toEqual([
       'say this: word0 wo',
       'You said: "say thi',
@@ -347,7 +371,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await terminal.until(/You said: "say this: word0/);
     terminal.type('x'.repeat(70));
     terminal.resize(40, 20);
-    await terminal.until(/^> x{38}\nx{32}$/m);
+    await terminal.until(() => /^> x{38}\nx{32}$/m.test(idle(terminal)));
     expect(unwrapped(terminal)).toContain(unwrapped({ seen: `You said: "${LONG}" I am Reprise's` }));
     expect(unwrapped(terminal)).toMatch(/context0\.\d%>x{70}$/);
     terminal.resize(100, 30);
@@ -388,7 +412,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await line(terminal, 'what is my name?');
     expect(terminal.seen).toContain('your name is Ada');
     await line(terminal, '/sessions');
-    expect(terminal.seen).toMatch(/^ +\d\* my-project$/m);
+    expect(terminal.seen).toMatch(/^ +\d\* just now +my-project +4 messages +[\da-f-]{13}$/m);
     await line(terminal, '/contxt');
     expect(terminal.seen).toContain('There is no command /contxt.\nDid you mean /context?');
     terminal.type(`/delete${ENTER}`);

@@ -29,7 +29,19 @@ describe('the table of commands', () => {
       [
         ...['new', 'reset', 'clear', 'sessions', 'list', 'ls', 'switch', 'resume', 'history', 'tree', 'fork'],
         ...['branch', 'undo', 'redo', 'context', 'tokens', 'cost', 'compact', 'explain', 'retry', 'edit'],
-        ...['delete', 'rename', 'pin', 'unpin', 'repair', 'search', 'model', 'queue', 'stop', 'status'],
+        ...[
+          'delete',
+          'rename',
+          'pin',
+          'unpin',
+          'repair',
+          'search',
+          'model',
+          'queue',
+          'stop',
+          'status',
+          'copy',
+        ],
         ...['export', 'help', 'quit', 'exit'],
       ].sort(),
     );

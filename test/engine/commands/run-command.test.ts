@@ -53,18 +53,20 @@ describe('a command', () => {
 });
 
 describe('/context', () => {
-  test('fills as many of thirty cells as are full', async () => {
+  test('fills as many of forty cells as are full', async () => {
     await using at = await openEngine(createOfflineModel({ contextWindow: 40_000 }));
     await talk(at.session, 4);
     const { tokens, window } = await at.session.context();
-    const [usage, bar, split, used] = (await run(at, '/context')).text.split('\n');
+    const lines = (await run(at, '/context')).text.split('\n');
+    const [usage = '', bar = ''] = lines;
+    const used = lines.at(-1);
     expect(usage).toBe(`Context usage: ~${tokens.toLocaleString('en')} / 40,000 tokens`);
-    const cells = Math.floor((tokens / window.tokens) * 30);
+    const cells = Math.round((tokens / window.tokens) * 40);
     expect(cells).toBeGreaterThan(2);
-    expect(bar).toBe(
-      `[${'#'.repeat(cells)}${'-'.repeat(30 - cells)}] ${((tokens / 40_000) * 100).toFixed(1)}%`,
-    );
-    expect(split).toMatch(/^system 0, tools 0, summary 0, history [\d,]+, newest [\d,]+, reserved [\d,]+$/);
+    expect(bar).toMatch(/^\[#+~*\.+=+\]$/);
+    expect(bar).toHaveLength(42);
+    expect(bar.match(/[#~]/g)).toHaveLength(cells);
+    expect(lines.slice(2, -1).join('\n')).toContain('reserved for the answer');
     expect(used).toMatch(/^Used so far: [\d,]+ tokens in 4 turns$/);
   });
 });
@@ -136,8 +138,8 @@ describe('going back', () => {
     expect(at.model.requests[1]).toEqual(at.model.requests[0]);
     const lines = (await run(at, '/tree')).text.split('\n');
     expect(lines.map((line) => line.replace(/\[.*\]/, '[]'))).toEqual([
-      '  [] which colour?',
-      '* #1 which colour?',
+      '├─  [] which colour? (1 message)',
+      '└─* #1 which colour? (1 message)',
     ]);
     expect(JSON.stringify(await entriesOf(at.session))).toContain('Red.');
   });

@@ -34,7 +34,7 @@ describe('commands about sessions', () => {
     expect((await run(at, '/switch 1')).text).toContain('No session 1: no list was printed here yet.');
     const { listed = [], text } = await run(at, '/sessions');
     expect(listed.slice(0, 2)).toEqual([two, one]);
-    expect(text).toMatch(/^ {2}1 {2}two\n.*\n {2}2 {2}one$/m);
+    expect(text).toMatch(/^ {2}1 {2}just now +two .*\n {2}2 {2}just now +one /m);
     // The live order changes: the number still means the printed line.
     await say(await at.reprise.session({ id: one }), 'hello');
     expect((await run(at, '/switch 2', { listed })).sessionId).toBe(one);
@@ -83,7 +83,10 @@ describe('commands about sessions', () => {
     await run(at, '/rename here');
     await run(at, '/new there');
     const marks = (await run(at, '/sessions')).text.match(/^ *\d+[* ] .*$/gm);
-    expect(marks?.map((line) => line.trim().slice(1)).sort()).toEqual(['  there', '* here']);
+    expect(marks?.map((line) => /^(.) just now +(\w+)/.exec(line.trim().slice(1))?.slice(1)).sort()).toEqual([
+      [' ', 'there'],
+      ['*', 'here'],
+    ]);
     expect((await run(at, '/sessions nowhere')).text).toBe('No session name contains "nowhere".');
   });
 

@@ -66,11 +66,13 @@ test.each(['native', 'claw0'] as const)('what /context prints adds up under prof
   });
   for (let i = 0; i < 4; i++) await say(at.session, `question ${i}: ${'why '.repeat(60)}`);
   const report = await at.session.context();
-  const [head = '', , parts = ''] = messagesText(contextMessages(report)).split('\n');
-  const total = Number(/~([\d,]+) /.exec(head)?.[1]?.replaceAll(',', ''));
-  const named = [...parts.matchAll(/(\w[\w ]*?) ([\d,]+)(?:, |$)/g)].filter(
-    ([, name]) => name !== 'reserved',
-  );
-  const sum = named.reduce((all, [, , n = '']) => all + Number(n.replaceAll(',', '')), 0);
-  expect([sum, named.length >= 5]).toEqual([total, true]);
+  const shown = messagesText(contextMessages(report));
+  const total = Number(/~([\d,]+) /.exec(shown)?.[1]?.replaceAll(',', ''));
+  const rows = [...shown.matchAll(/^ {2}([#.~=]) (\w[\w ]*?) {2,}([\d,]+) +[\d.]+%$/gm)];
+  const sumOf = (marks: string): number =>
+    rows
+      .filter(([, mark = '']) => marks.includes(mark))
+      .reduce((all, [, , , tokens = '']) => all + Number(tokens.replaceAll(',', '')), 0);
+  // Used parts and the margin are the total; with what is free and reserved they are the window.
+  expect([sumOf('#~'), sumOf('#~.='), rows.length >= 5]).toEqual([total, report.window.tokens, true]);
 });

@@ -1,9 +1,10 @@
 /* What a terminal makes of the bytes it is sent, as far as this program uses it; an unknown order is an error. */
 
-const TOKEN = /\u001b\[([?0-9;]*)([A-Za-z])|([\u0000-\u001f\u007f])|([^\u0000-\u001f\u007f])/gu;
+const TOKEN =
+  /\u001b\]8;[^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b\[([?0-9;]*)([A-Za-z])|\u001b([78D])|([\u0000-\u001f\u007f])|([^\u0000-\u001f\u007f])/gu;
 
 /** A pipe may split the output anywhere. */
-const UNFINISHED = /\u001b(?:\[[?0-9;]*)?$/;
+const UNFINISHED = /\u001b(?:\[[?0-9;]*|\][^\u0007\u001b]*\u001b?)?$/;
 
 /** Grows downwards without end, so that nothing scrolls away; rows wrap at the width of the moment. */
 export class Screen {
@@ -11,6 +12,7 @@ export class Screen {
   readonly #rows: string[][] = [[]];
   #row = 0;
   #column = 0;
+  #saved: [row: number, column: number] = [0, 0];
   /** The start of an escape sequence whose end has not arrived yet. */
   #pending = '';
 
@@ -31,9 +33,12 @@ export class Screen {
     const all = this.#pending + text;
     const end = UNFINISHED.exec(all)?.index ?? all.length;
     this.#pending = all.slice(end);
-    for (const [token, numbers = '', order, control, character] of all.slice(0, end).matchAll(TOKEN)) {
+    for (const [token, numbers = '', order, short, control, character] of all.slice(0, end).matchAll(TOKEN)) {
       if (character !== undefined) this.#put(character);
       else if (control !== undefined) this.#control(control);
+      else if (short !== undefined) this.#short(short);
+      else if (token.startsWith('\u001b]'))
+        continue; // a link, which is not seen
       else if (!numbers.startsWith('?') && order !== 'm') this.#order(order ?? '', numbers, token);
     }
   }
@@ -55,6 +60,13 @@ export class Screen {
     else if (control === '\n') this.#newLine(this.#column);
     else if (control === '\t') this.#column = (Math.floor(this.#column / 8) + 1) * 8;
     else if (control !== '\u0007') throw new Error(`a control for the terminal: ${JSON.stringify(control)}`);
+  }
+
+  /** Saves and restores the cursor, and moves it down. */
+  #short(order: string): void {
+    if (order === '7') this.#saved = [this.#row, this.#column];
+    else if (order === '8') [this.#row, this.#column] = this.#saved;
+    else this.#newLine(Math.min(this.#column, this.columns - 1));
   }
 
   #order(order: string, numbers: string, all: string): void {

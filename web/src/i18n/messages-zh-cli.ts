@@ -5,6 +5,7 @@ const SERVER_DECIDES: Readonly<Record<CliMessages['cli.serverDecides']['option']
   model: '由服务器选择模型',
   profile: '服务器有自己的配置方案',
   store: '服务器有自己的存储',
+  system: '服务器的智能体有自己的系统提示',
 };
 
 const ON_THE_HOME = '在主目录所在的机器上运行此命令，不带 --url 和 REPRISE_URL';
@@ -20,6 +21,8 @@ export const CHINESE_CLI: Pick<MessageTable, keyof CliMessages> = {
     `服务器只能导出记录（.jsonl），不能导出 ${format}。请指定 .jsonl 文件，或用“reprise export”${ON_THE_HOME}。`,
   'cli.homeOnly': ({ option }) => `${option} 需要主目录，不能通过服务器使用。请去掉它，或${ON_THE_HOME}。`,
   'cli.needsHome': ({ url }) => `此命令需要主目录，不能通过服务器 ${url} 使用。请${ON_THE_HOME}。`,
+  'cli.fileRefused': ({ file, reason, maxBytes }) =>
+    `无法添加 ${file}：${reason === 'size' ? `大于 ${maxBytes / 1000} KB` : '既不是文本也不是图片'}。请从消息中去掉它。`,
   'cli.noPrompt': ({ options }) =>
     `${options.length === 0 ? '没有问题内容' : `${options.join('、')} 需要一个问题`}。请写成：reprise -p "问题"${options.map((option) => ` ${option}`).join('')}，或通过管道传入。`,
   'cli.noSessions': () => '还没有会话。运行 reprise 即可开始。',

@@ -23,6 +23,7 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
   delete: '将会话移到回收站，先确认',
   search: '按词语在所有会话中查找消息',
   repair: '用损坏会话的可读部分继续',
+  copy: '将最后的回答复制到剪贴板',
   export: '将会话写入文件；.md、.html 或 .json 决定格式',
   remoteExport: '将记录写入本地文件，文件名以 .jsonl 结尾',
   context: '上下文的用量和组成',
@@ -53,7 +54,9 @@ const PARTS: Readonly<Record<string, string>> = {
   history: '之前的消息',
   newest: '最后的消息',
   overhead: '服务商添加的内容',
-  reserve: '预留',
+  margin: '估算余量',
+  reserve: '预留给回答',
+  free: '空闲',
 };
 
 const STEPS = { turn: '一轮', compaction: '压缩', reset: '重置' };
@@ -106,6 +109,8 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
     `${usage}：${HELP[about]}${aliases.length === 0 ? '' : `（又名 ${aliases.map((name) => `/${name}`).join('、')}）`}`,
   'help.about': ({ about }) => HELP[about],
   'help.escape': () => '其余都是消息；// 开头的消息以一个斜杠开始。',
+  'help.keys': () =>
+    '按键：Alt-Enter 或行末的 \\ 换行；@路径 添加文件或图片；回答期间按 ↑ 取回最新的排队消息；Ctrl-C 停止回答，排队的消息回到输入行；Ctrl-D 或连按两次 Ctrl-C 离开。',
   'help.noteLast': () =>
     '紧接在子智能体的结果或其他记录之后不能使用（请发送新消息），紧接在压缩或重置之后也不能使用（请先 /undo）。',
   'help.ownerOnly': () =>
@@ -131,7 +136,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'sessions.none': () => '没有会话。',
   'sessions.noMatch': ({ filter }) => `没有名称含“${filter}”的会话。`,
   'sessions.row': ({ number, isCurrent, name, facts }) =>
-    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${named(name)}\n     ${factsText(facts)}`,
+    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${named(name)} · ${facts.messages === null ? '消息尚未计数' : `${facts.messages} 条消息`} · ${ago(facts.minutesAgo)} · ${facts.id.slice(0, 13)}${facts.isDamaged ? ' · 已损坏' : ''}`,
   'sessions.more': ({ sessions }) => `…… 还有 ${sessions} 个`,
   'delete.question': ({ name, id, messages }) =>
     `将“${named(name)}”（${id}，${messages} 条消息）移到回收站？`,
@@ -140,6 +145,9 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'delete.needsConfirmation': ({ name }) =>
     `删除“${named(name)}”需要确认，而这里无法询问。没有删除任何内容。`,
   'export.session': ({ name, messages }) => `“${named(name)}”，${messages} 条消息。`,
+  'copy.done': ({ characters }) => `已复制最后的回答（${characters} 个字符）。`,
+  'copy.nothing': () => '还没有可复制的回答，请先发送消息。',
+  'copy.failed': () => '没有找到剪贴板。请使用支持 OSC 52 的终端，或安装 wl-copy 或 xclip。',
   'chat.quit': () => '会话已保存。',
 
   'search.hit': ({ name, id, position, line, role, at, snippet }) =>
@@ -160,9 +168,9 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   },
   'history.compaction': ({ summary }) => `-- 以上消息已压缩，发送给模型的是此摘要：${summary}`,
   'history.badCount': ({ value }) => `/history 需要大于 0 的整数，而不是“${value}”。请写：/history 20`,
-  'tree.message': ({ isCurrent, depth, name, text }) =>
-    `${isCurrent ? '*' : ' '} ${'  '.repeat(depth)}${name} ${text}`,
-  'tree.older': ({ messages }) => `…… 还有 ${messages} 条较早的消息`,
+  'tree.branch': ({ lines, isCurrent, name, text, messages }) =>
+    `${lines}${isCurrent ? '*' : ' '} ${name} ${text}（${messages} 条消息）`,
+  'tree.more': ({ branches }) => `…… 还有 ${branches} 个分支`,
 
   'undo.done': ({ what }) => `已撤销上一次：${STEPS[what]}。`,
   'undo.nothing': () => '没有可撤销的内容。',
@@ -187,7 +195,8 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
 
   'context.usage': ({ tokens, window, isPart }) =>
     `上下文：${isPart ? '超过' : '约'} ${tokens} / ${window} 词元`,
-  'context.parts': ({ split }) => partsText(split),
+  'context.bar': ({ parts }) =>
+    parts.map(({ name, tokens }) => `${PARTS[name] ?? name} ${tokens}`).join('，'),
   'context.historyTurns': ({ turns, unsentMessages }) =>
     `历史限制：发送最近 ${turns} 轮，不发送 ${unsentMessages} 条较早的消息`,
   'context.totals': ({ turns, tokens, cost }) =>
@@ -222,6 +231,11 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'status.damaged': ({ offset }) => `在第 ${offset} 字节处损坏；/repair 用可读部分继续`,
   'model.current': ({ name, from, unavailable }) =>
     `模型：${name}，${CHOSEN_BY[from]}${unavailable === null ? '' : `（此会话指定的 ${unavailable} 在此不可用）`}`,
+  'model.offer': ({ number, name, contextWindow, cost, isCurrent }) =>
+    `${String(number).padStart(3)}${isCurrent ? '*' : ' '} ${name}${contextWindow === null ? '' : `，${contextWindow} 词元`}${cost === null ? '' : `，每百万词元输入 $${cost.input}、输出 $${cost.output}`}`,
+  'model.choose': () => '选择模型：/model <编号或名称>；/model default 取消选择。',
+  'model.demo': () =>
+    '这是演示：离线模型只会重复您写的内容，并不理解。要使用真正的模型，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY。',
   'model.noChoice': () => '这里不能选择其他模型，模型由配置决定。',
   'model.unknown': ({ model }) => `没有模型“${model}”，模型未更改。可用的名称由打开引擎的程序决定。`,
   'queue.current': (queue) => `队列：${queueText(queue)}`,
