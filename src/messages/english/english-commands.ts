@@ -198,7 +198,8 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
     return parts.join(' ');
   },
 
-  'compact.nothing': () => 'Nothing to compact yet.',
+  'compact.nothing': () =>
+    'Nothing to compact yet: there are too few messages, or a summary would not be smaller.',
   'compact.done': ({ tokensBefore, tokensAfter }) =>
     `Compacted: ~${count(tokensBefore)} -> ~${count(tokensAfter)} tokens.`,
   'compact.preview': ({ coveredEntries, coveredTokens, keptEntries, keptTokens, from, splitsTurn }) =>

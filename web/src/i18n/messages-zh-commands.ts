@@ -186,7 +186,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
     return parts.join('');
   },
 
-  'compact.nothing': () => '暂时没有可压缩的内容。',
+  'compact.nothing': () => '暂时没有可压缩的内容：消息太少，或者摘要不会更小。',
   'compact.done': ({ tokensBefore, tokensAfter }) => `已压缩：约 ${tokensBefore} → ${tokensAfter} 词元。`,
   'compact.preview': ({ coveredEntries, coveredTokens, keptEntries, keptTokens, from }) =>
     `将压缩 ${coveredEntries} 条（约 ${coveredTokens} 词元），从 ${from} 起的 ${keptEntries} 条（约 ${keptTokens} 词元）不变。`,
