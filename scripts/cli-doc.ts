@@ -30,6 +30,13 @@ process ran the turn). \`tail --json\` prints a line per row, \`{id, seq, role, 
 \`content\`, \`toolCalls\` and \`compacted\`, the same from a home and from a server (\`--url\`). Rows that the engine
 writes for itself (\`role\` is \`custom\`) come from a server only with \`-f\`.
 
+A session has a *title*, made from its first message, and may have a *label* that you give it (\`reprise rename\`). Its
+*name* in lists is the label if it has one, otherwise the title.
+
+If something is wrong: \`reprise doctor\` looks for causes and changes nothing, \`reprise verify\` checks every stored
+byte, and \`reprise repair\` continues a damaged session in a new one. Sessions leave in two steps: \`rm\`, \`prune\` and
+retention move them to the trash; \`purge\`, and \`prune\` and retention after the grace time, delete them permanently.
+
 A *ref* names a session: its id, session key, label or title, a unique prefix of one of them, \`@last\`, or \`@-2\` (the
 session before the last one). A ref that fits several sessions is refused with the list of them.
 

@@ -11,7 +11,7 @@ export interface Suite extends Step {
 /** Failures in more files than this are not chance, so nothing is run a second time. */
 const MAX_FILES_RUN_AGAIN = 2;
 
-/** One run of Vitest; its outcome is written to `folder`. A few failing files are run a second time (decision 60). */
+/** One run of Vitest; its outcome is written to `folder`. A few failing files are run a second time (decision 20). */
 export function suite(
   name: string,
   budgetSeconds: number,

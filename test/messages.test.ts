@@ -5,7 +5,7 @@ import { ENGLISH } from '../src/messages/english.ts';
 import { translate } from '../src/messages/message.ts';
 import { SAMPLES } from './support/message-samples.ts';
 
-/* Texts for people come from one table by their code (docs/decisions/0071). These tests keep sentences out of the code. */
+/* Texts for people come from one table by their code (docs/decisions/0019). These tests keep sentences out of the code. */
 
 /** Errors that were made elsewhere and are made again here, with the text they had there. */
 const REMADE: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import { DENSE, scriptTable, TRAIL } from './scripts.ts';
  * inside a word, the pair of letters determines how likely a cut is. Costs are never negative, so a longer text never
  * has fewer tokens, and little state is carried from unit to unit, so a text costs about the sum of its parts.
  *
- * The reference is o200k_base; docs/decisions/0020 explains why, how well it fits and what it never falls below.
+ * The reference is o200k_base; docs/decisions/0007 explains why, how well it fits and what it never falls below.
  */
 export function estimateTextTokens(text: string): number {
   const state: State = { tokens: 0, before: LINE_END, previous: 10, run: 0, strangeness: FAMILIAR };

@@ -4,7 +4,10 @@ import { failure } from '../messages/failure.ts';
 import type { ServerEnv } from './context.ts';
 import { routeOf } from './security/access.ts';
 
-/** Answers are stored in memory only; decision 0031 says what a restart loses and why that is acceptable. */
+/**
+ * Answers are stored in memory only. After a restart, a retry finds what its key did in the transcript (decision 13);
+ * storing each answer would cost a transaction for each mutation.
+ */
 const MAX_RECORDS = 10_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const KEEP_MS = 24 * 60 * 60 * 1000;
@@ -112,7 +115,7 @@ export function idempotent(answers: Idempotency): MiddlewareHandler<ServerEnv> {
 /**
  * Whether a retry gets the same answer: after success, or a refusal that depends on the request only. A retry runs
  * again if it may succeed now, or if the outcome is unknown: its effect is then found by the key, or can safely happen
- * twice (decision 59).
+ * twice (decision 13).
  */
 function isFinal({ status }: Response): boolean {
   return status < 300 || status === 400 || status === 404 || status === 410 || status === 422;

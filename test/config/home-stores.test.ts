@@ -49,7 +49,7 @@ describe('the kind of a home', () => {
     for (const name of readdirSync(home).filter((each) => each.startsWith('control.db')))
       rmSync(join(home, name));
     await using reprise = await openReprise({ home, run: false });
-    // Lists answer from what is known so far (decision 10): the transcript is read beside them.
+    // Lists answer from what is known so far (decision 6): the transcript is read beside them.
     await expect
       .poll(async () => (await reprise.sessions({ limit: 9 })).sessions.map(({ id }) => id))
       .toEqual(['jsonl']);

@@ -43,7 +43,7 @@ const MAX_PASSES = 3;
  * Usage by day, agent and model over all sessions. It is computed from the transcripts outside of appends: each line
  * is read once, whichever process wrote it, and the sums of a session are cached in a note with the last counted
  * line. So a query costs only the lines added since the last one, and a missing or outdated note only causes a
- * recount (I-75, docs/decisions/0057).
+ * recount (I-75).
  */
 export class UsageBook {
   readonly #store: BookStore;

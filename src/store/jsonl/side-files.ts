@@ -34,7 +34,7 @@ type Connect = (how: { readonly isSealed: boolean }) => DatabaseSync;
  * lock that every connection holds on the database file itself still works then. Hence one rule: a process may create
  * side files only after it has proved that no other process has the database open. Processes whose side files were
  * removed still exclude each other. They copy their log into the database, leave, and reconnect with new files when
- * all have left; nothing is lost, and no process writes outside the shared files (docs/decisions/0014).
+ * all have left; nothing is lost, and no process writes outside the shared files (docs/decisions/0005).
  */
 export class SideFiles {
   readonly #path: string;

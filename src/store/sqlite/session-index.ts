@@ -16,8 +16,9 @@ import { atOnce } from './threads/steps.ts';
 type IndexOptions = Pick<ThreadOptions, 'path' | 'home'>;
 
 /**
- * Lists sessions by reading the database from the calling thread, if the index is certainly complete. @returns
- * `undefined` if it may not be; the caller then has to open the store, which repairs the index (docs/decisions/0036).
+ * Lists sessions by reading the database from the calling thread, if the index is certainly complete. Starting the two
+ * storage threads would be most of the time of `reprise ls`. It repairs nothing, because only the writer may. @returns
+ * `undefined` if the index may be incomplete; the caller then has to open the store, which repairs it.
  */
 export function openSessionIndex(options: IndexOptions): SessionIndex | undefined {
   const { path } = options;

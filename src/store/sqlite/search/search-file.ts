@@ -24,7 +24,7 @@ interface Checkpoint {
 
 /**
  * The index can find text but does not contain it: `detail=none` and no content. SQLite's trigram tokenizer finds
- * three or more characters; a table of pairs finds one or two (docs/decisions/0043).
+ * three or more characters; a table of pairs finds one or two (docs/decisions/0015).
  */
 const SCHEMA = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;

@@ -5,7 +5,8 @@ const EVERY_MS = 5000;
 
 /**
  * Updates the counts in the list indexes outside of appends; otherwise each turn would move a session in two more
- * indexes. Lists need not wait for it, because they also read the sessions that have grown (docs/decisions/0056).
+ * indexes. Lists need not wait for it, because they also read the sessions that have grown. An update
+ * must not name an indexed column without need: SQLite then writes to its indexes even if the value is the same.
  */
 export class Listed {
   readonly #db: Database;
