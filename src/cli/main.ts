@@ -16,6 +16,7 @@ import { addChatOptions } from './register/register-chat.ts';
 import { registerConfig } from './register/register-config.ts';
 import { registerCopies } from './register/register-copies.ts';
 import { registerExport, registerImport } from './register/register-interop.ts';
+import { registerMcp } from './register/register-mcp.ts';
 import { registerReads } from './register/register-reads.ts';
 import { escapeForTerminal, printError, say } from './terminal/print.ts';
 import { packageVersion } from './version.ts';
@@ -74,6 +75,7 @@ const PARTS: readonly Part[] = [
   { names: ['config'], register: registerConfig },
   { names: ['export'], register: registerExport },
   { names: ['import'], register: registerImport },
+  { names: ['mcp'], register: registerMcp },
 ];
 
 /** Making all of them takes longer than listing sessions, so a known name brings its own part only. */

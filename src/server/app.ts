@@ -13,6 +13,7 @@ import { answerNotFound, answerProblem } from './problem.ts';
 import { registerChat } from './routes/chat.ts';
 import { registerConversations } from './routes/conversations.ts';
 import { registerInbound } from './routes/inbound.ts';
+import { registerMcp } from './routes/mcp.ts';
 import { registerMeta } from './routes/meta.ts';
 import { registerSearch } from './routes/search.ts';
 import { registerSessionList } from './routes/session-list.ts';
@@ -77,6 +78,7 @@ export function createApp(context: ServerContext): ServerApp {
   registerConversations(app, context);
   registerSearch(app, context);
   registerUsage(app, context);
+  registerMcp(app, context);
   registerChat(app, context);
   registerInbound(app, context);
   registerPages(app);

@@ -41,6 +41,8 @@ export interface Operation<P, Q, B> {
     readonly schema?: z.ZodType;
     readonly type?: string;
     readonly description: string;
+    /** A second answer, without a body. */
+    readonly empty?: { readonly status: number; readonly description: string };
   };
   /** Headers it looks at, for the document. */
   readonly headers?: z.ZodType;
@@ -87,6 +89,9 @@ export function addOperation<P = unknown, Q = unknown, B = unknown>(
       },
       responses: {
         [status]: { description, ...contentOf(operation) },
+        ...(answer.empty !== undefined && {
+          [answer.empty.status]: { description: answer.empty.description },
+        }),
         default: {
           description: 'A problem',
           content: { 'application/problem+json': { schema: problemSchema } },

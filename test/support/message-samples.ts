@@ -190,6 +190,8 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'cli.noSessions': {},
   'cli.noMatch': { query: '"boat"' },
   'cli.noRef': {},
+  'cli.noProgram': { program: 'claude' },
+  'mcp.noPackage': { name: '@modelcontextprotocol/sdk' },
   'cli.needsYes': {},
   'cli.cancelled': {},
   'cli.noToken': { url: 'http://10.0.0.7:4747', home: '/home/a', servers: ['http://127.0.0.1:4747'] },

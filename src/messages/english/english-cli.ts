@@ -53,6 +53,10 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
     'no session given, and this is not a terminal where you could choose one',
     NAME_SESSION,
   ],
+  'cli.noProgram': ({ program }) => [
+    `the program ${program} cannot be started`,
+    'Install it, or run the command that was printed where it is installed.',
+  ],
   'cli.needsYes': () => [
     'this command needs a confirmation, but stdin is not a terminal',
     'Pass --yes to confirm.',

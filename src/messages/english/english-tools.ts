@@ -36,6 +36,10 @@ export const ENGLISH_TOOLS: Pick<MessageTable, keyof ToolMessages> = {
   'tool.stopped': () => ['the tool was stopped before it finished'],
   'tool.skipped': () => 'Skipped for a new message: this call was not run.',
   'tool.badOutput': () => ['the tool returned a block that is neither text nor an image'],
+  'mcp.noPackage': ({ name }) => [
+    `the MCP server needs the package ${name}, which is not installed`,
+    `Install it beside Reprise: npm install ${name}`,
+  ],
   'tool.badInput': ({ tool, issues }) => [
     `the arguments do not fit the input of ${tool}: ${issues.join('; ')}`,
     'Correct the arguments and call the tool again.',

@@ -16,6 +16,7 @@ export interface CliMessages {
   'cli.noMatch': { readonly query: string };
   'cli.noRef': None;
   'cli.needsYes': None;
+  'cli.noProgram': { readonly program: string };
   'cli.cancelled': None;
   /** `servers`: addresses of the running servers of the home. */
   'cli.noToken': { readonly url: string; readonly home: string; readonly servers: readonly string[] };

@@ -42,6 +42,7 @@ export interface ToolMessages {
   'tool.noJsonSchema': { readonly tool: string; readonly vendor: string };
   'tool.listFailed': { readonly reason: string };
   'tool.listSlow': { readonly seconds: number };
+  'mcp.noPackage': { readonly name: string };
   'tool.ownSession': None;
   'tool.sessionName': None;
   'tool.sameLabel': { readonly keys: readonly string[] };

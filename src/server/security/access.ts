@@ -72,6 +72,8 @@ export const ROUTES: readonly RouteRow[] = [
   row('owner', 'GET /api/agents/{agentId}/chat/stream', { isStream: true }),
   row('owner', 'GET /api/agents/{agentId}/chat/status'),
   row('owner', 'POST /api/agents/{agentId}/chat/stop'),
+  // Messages that wait for a turn find it by its inbox row.
+  row('owner', 'POST /mcp', { isStream: true }),
   row('owner', 'POST /api/inbound', { isMessage: true, isStream: true }),
   row('owner', 'GET /api/inbox/{inboxId}'),
   // The chats of all channels.

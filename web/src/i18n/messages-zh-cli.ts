@@ -29,6 +29,7 @@ export const CHINESE_CLI: Pick<MessageTable, keyof CliMessages> = {
   'cli.noMatch': ({ query }) => `没有名称含 ${query} 的会话。“reprise ls”列出所有会话。`,
   'cli.noRef': () =>
     '没有指定会话，而此处不是终端，无法选择。请指定编号、名称、@last 或“reprise ls”中的序号。',
+  'cli.noProgram': ({ program }) => `无法启动程序 ${program}。请先安装它，或在装有它的地方运行打印出的命令。`,
   'cli.needsYes': () => '此命令需要确认，但标准输入不是终端。请用 --yes 确认。',
   'cli.cancelled': () => '已取消，未做任何更改。',
   'cli.noToken': ({ url, home, servers }) =>

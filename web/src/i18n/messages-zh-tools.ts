@@ -42,6 +42,8 @@ export const CHINESE_TOOLS: Pick<MessageTable, keyof ToolMessages> = {
     `工具“${tool}”的输入是 ${vendor} 模式，无法表示为 JSON Schema。请加上 inputSchema。`,
   'tool.listFailed': ({ reason }) => `函数 tools 失败：${reason}。请更正程序传入的 tools 函数。`,
   'tool.listSlow': ({ seconds }) => `函数 tools 没有在 ${seconds} 秒内返回。请更正程序传入的 tools 函数。`,
+  'mcp.noPackage': ({ name }) =>
+    `MCP 服务需要软件包 ${name}，但它没有安装。请在 Reprise 旁安装：npm install ${name}`,
   'tool.ownSession': () => '这是自己的会话，请指定另一个会话。',
   'tool.sessionName': () => '请用 sessionKey 或 label 指定会话，不要同时使用两者。',
   'tool.sameLabel': ({ keys }) => `有多个会话使用此标签，请用 sessionKey 指定其中一个：${keys.join('、')}。`,
