@@ -83,12 +83,17 @@ function crashBeforeAnswer(): Scenario {
   };
 }
 
-function crashDuringTool(name: string, safe: Tool, script: readonly ScriptedStep[]): Scenario {
+function crashDuringTool(
+  name: string,
+  safe: Tool,
+  input: Record<string, unknown>,
+  script: readonly ScriptedStep[],
+): Scenario {
   const { tool, started } = endless(safe);
   return {
     name,
     options: { tools: [tool] },
-    script: [{ text: 'One moment.', calls: [{ name: tool.name, input: {} }] }, ...script],
+    script: [{ text: 'One moment.', calls: [{ name: tool.name, input }] }, ...script],
     async play(world) {
       const order = await world.send(await world.session(), 'Please do it.');
       await started;
@@ -172,8 +177,9 @@ export const failureScenarios: readonly (() => Scenario)[] = [
   stopDuringTool,
   stopWithQueuedMessages,
   crashBeforeAnswer,
-  () => crashDuringTool('crash-during-safe-tool', WEATHER, ['It rained.', 'Still raining.']),
-  () => crashDuringTool('crash-during-unsafe-tool', UNSAFE, ['I do not know whether it was paid.']),
+  () =>
+    crashDuringTool('crash-during-safe-tool', WEATHER, { city: 'Lisbon' }, ['It rained.', 'Still raining.']),
+  () => crashDuringTool('crash-during-unsafe-tool', UNSAFE, {}, ['I do not know whether it was paid.']),
   crashWithQueue,
   modelError,
   modelRetries,
