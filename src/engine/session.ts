@@ -115,7 +115,7 @@ export class Session {
       const inbound = { sessionKey: this.key, sessionId: this.id, source, body, ...limits };
       return store.inbox.receive({ ...inbound, ...keyed });
     };
-    // A followup is never joined to a turn that runs, so it needs one of its own.
+    // A followup is never joined to a turn that runs, so it needs its own turn.
     return this.#start(signal, accept, { mayWait: queueMode !== 'followup' });
   }
 

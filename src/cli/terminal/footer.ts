@@ -12,7 +12,7 @@ const ERASE_LINE = '\u001b[K';
 
 /**
  * Lines below the output. The cursor stays where the output ends, also in the middle of a line, so erasing them needs
- * no arithmetic and survives a resize: everything behind the cursor is erased.
+ * no arithmetic and survives a resize: everything after the cursor is erased.
  */
 export class Footer {
   readonly #terminal: Pick<WriteStream, 'write' | 'columns' | 'rows'>;

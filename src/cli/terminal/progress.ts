@@ -6,7 +6,7 @@ const CELLS = 24;
 const REDRAW_MS = 100;
 /** Work that is done sooner needs no bar. */
 const PATIENCE_MS = 300;
-/** Work that reports nothing for so long shows that it is alive. */
+/** After this time without progress, the bar shows that the work is still running. */
 const SILENCE_MS = 1000;
 /** A rate over less time says little about the time that remains. */
 const RATE_MS = 1000;

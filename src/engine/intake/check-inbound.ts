@@ -7,7 +7,7 @@ import { QUEUE_MODES } from '../session-settings.ts';
 import { wrongValue } from '../settings-patch.ts';
 import { bodyOf, type InboundMessage } from './inbound.ts';
 
-/** What comes from outside may be anything: whatever passes here can be accepted and run. */
+/** Input of a channel can have any shape. A message that passes this check can be accepted and run. */
 export function checkInboundMessage(message: unknown): asserts message is InboundMessage {
   if (!isObject(message)) throw failure('INVALID_INPUT', 'message.notObject');
   const fault = (name: string, ...expected: readonly Expected[]): RepriseError =>
@@ -36,8 +36,8 @@ const PEER_KINDS = ['direct', 'group', 'channel'];
 const QUEUES: readonly string[] = [...QUEUE_MODES, 'reject'];
 
 /**
- * The caller's own key covers what it sent. A channel's message id is enough by itself: channels deliver again with
- * other words around it, and it is the same message.
+ * An idempotency key of the caller covers the whole request. A channel's message id is enough by itself: a channel may
+ * deliver the same message again with other fields.
  */
 export function inboundKey(message: InboundMessage): { idempotencyKey?: string; digest?: string } {
   const { idempotencyKey, messageId, peerKind = 'direct', peer, thread } = message;

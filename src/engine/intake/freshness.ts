@@ -3,25 +3,25 @@ import { checkNames, checkOneOf, configFault } from '../check-config.ts';
 import { ruleForChat } from './rule-for-chat.ts';
 import { lastTimeAtHour } from './zoned-hour.ts';
 
-/** When a conversation begins anew by itself. */
+/** When a session expires and the next message starts a new one. */
 export interface ResetPolicy {
   readonly mode: 'none' | 'daily' | 'idle';
-  /** Of the day, for `daily`; 4 by default. */
+  /** For `daily`: the hour of the day; 4 by default. */
   readonly atHour?: number;
-  /** For `idle`; with `daily` both hold, and the earliest wins. */
+  /** For `idle`. If it is set with `daily`, the earlier of both applies. */
   readonly idleMinutes?: number;
 }
 
 export interface ResetRules {
-  /** Unset: nobody's context vanishes unasked. */
+  /** Unset: sessions never expire by time. */
   readonly reset?: ResetPolicy;
-  /** Instead of `reset`, whole: in direct chats, in groups and channels, in threads of either. */
+  /** Replaces `reset` as a whole, in direct chats, in groups and channels, or in their threads. */
   readonly resetByType?: {
     readonly direct?: ResetPolicy;
     readonly group?: ResetPolicy;
     readonly thread?: ResetPolicy;
   };
-  /** Instead of both, by the name of a channel. */
+  /** Replaces both, by the name of a channel. */
   readonly resetByChannel?: Readonly<Record<string, ResetPolicy>>;
   /** An IANA name; unset: the host's. */
   readonly timeZone?: string;
@@ -32,9 +32,9 @@ export interface ResetRules {
 export interface FreshnessInput {
   readonly rules: ResetRules;
   readonly sessionKey: string;
-  /** Where the message came from; unset: what the key says. */
+  /** The channel of the message. Unset: the channel in the key. */
   readonly channel?: string | undefined;
-  /** When somebody last spoke there. System events must not count. */
+  /** When a person last wrote there. System events must not count. */
   readonly lastActiveAt: Date;
   readonly now: Date;
 }
@@ -46,7 +46,7 @@ const TYPES = ['direct', 'group', 'thread'];
 const DEFAULT_HOUR = 4;
 const MINUTE = 60_000;
 
-/** Why the session must not go on, or undefined: it is fresh. */
+/** @returns why the session has expired, or undefined if it has not. */
 export function resetReason(input: FreshnessInput): 'daily' | 'idle' | undefined {
   const { rules, lastActiveAt, now } = input;
   const { mode = 'none', atHour = DEFAULT_HOUR, idleMinutes } = policyFor(input) ?? {};
@@ -54,7 +54,7 @@ export function resetReason(input: FreshnessInput): 'daily' | 'idle' | undefined
   const idleAt = idleMinutes === undefined ? undefined : lastActiveAt.getTime() + idleMinutes * MINUTE;
   const isIdle = idleAt !== undefined && now.getTime() >= idleAt;
   if (mode === 'idle') return isIdle ? 'idle' : undefined;
-  // What ended it is what came first, however late the next message is.
+  // The rule that applied first is the reason, however late the next message is.
   const until = isIdle ? new Date(idleAt) : now;
   if (lastTimeAtHour(until, atHour, rules.timeZone) > lastActiveAt) return 'daily';
   return isIdle ? 'idle' : undefined;
@@ -62,14 +62,14 @@ export function resetReason(input: FreshnessInput): 'daily' | 'idle' | undefined
 
 function policyFor({ rules, sessionKey, channel }: FreshnessInput): ResetPolicy | undefined {
   const { reset, resetByType = {}, resetByChannel = {} } = rules;
-  // A child's session belongs to a task, and its task is not over at four in the morning.
+  // A subagent's session belongs to a task, which does not end at four in the morning.
   if (isSubagentSessionKey(sessionKey)) return undefined;
   return ruleForChat(sessionKey, { all: reset, byType: resetByType, byChannel: resetByChannel }, channel);
 }
 
 /**
- * A trigger is the whole first word, in any case, also as `/new@botname`, as group chats write it. What follows is the
- * first message of the new session.
+ * A trigger is the whole first word, in any case, also in the form `/new@botname` of group chats. The rest is the first
+ * message of the new session.
  */
 export function parseResetTrigger(
   text: string,
@@ -82,7 +82,7 @@ export function parseResetTrigger(
   return trigger === undefined ? undefined : { trigger, rest: rest.trim() };
 }
 
-/** CONFIG_INVALID for rules that could not mean what they say. */
+/** Throws CONFIG_INVALID for rules that cannot apply. */
 export function checkResetRules(rules: ResetRules): void {
   const { reset, resetByType = {}, resetByChannel = {}, timeZone, resetTriggers = [] } = rules;
   if (reset !== undefined) checkPolicy('reset', reset);

@@ -6,12 +6,12 @@ import type { ImageBlock, TextBlock } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { type QueueMode, type QueueTicket, ticketOf } from '../schedule/queue.ts';
 
-/** What a person or a program says to a session. */
+/** A message of a person or a program to a session. */
 export interface UserInput {
   readonly text: string;
   /** Base64 with its type, or a data URL. */
   readonly images?: readonly (string | { readonly data: string; readonly mimeType: string })[];
-  /** More for the model to know in this turn; stored beside the message. */
+  /** Text that the model also reads in this turn; stored beside the message. */
   readonly context?: string;
 }
 
@@ -20,9 +20,9 @@ export interface Sender {
   readonly name?: string;
 }
 
-/** A message as a channel delivers it. Where it belongs is found by its route, unless it names its session. */
+/** A message as a channel delivers it. Routing finds its session, unless it names one. */
 export interface InboundMessage extends UserInput {
-  /** telegram, discord, web, cli, …: also what makes message ids and keys of one source unique. */
+  /** telegram, discord, web, cli, … Message ids and idempotency keys are unique within a channel. */
   readonly channel: string;
   readonly agentId?: string;
   readonly account?: string;
@@ -33,20 +33,20 @@ export interface InboundMessage extends UserInput {
   readonly thread?: string;
   /** Who wrote it; in a direct chat the peer, if unset. */
   readonly sender?: Sender;
-  /** The channel's own id of the message: delivered twice, it is accepted once. */
+  /** The channel's id of the message. A second delivery returns the first receipt. */
   readonly messageId?: string;
-  /** In a group: whether the agent was spoken to. */
+  /** In a group: whether the message mentions the agent. */
   readonly mentioned?: boolean;
-  /** Not said by anybody: told to the agent, without making the session younger. */
+  /** An event that no person wrote. The agent reads it, but it does not count as activity of the session. */
   readonly system?: boolean;
   readonly sessionKey?: string;
   readonly sessionId?: string;
   readonly idempotencyKey?: string;
-  /** For this message; unset: as the session or the configuration says. `reject`: SESSION_BUSY instead of waiting. */
+  /** For this message; unset: the mode of the session or the configuration. `reject`: SESSION_BUSY instead of waiting. */
   readonly queue?: QueueMode | 'steer+backlog' | 'reject';
 }
 
-/** One message, image data included; what is longer belongs into a file. */
+/** Limits of one message, image data included. Longer input belongs into a file. */
 const MAX_TEXT_CHARS = 1_000_000;
 const MAX_IMAGES = 20;
 const MAX_SENDER_CHARS = 60;
@@ -54,7 +54,7 @@ const MAX_SENDER_CHARS = 60;
 const CONTEXT = 'context';
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s;
 
-/** The body of an accepted message: checked before it is durable, so that whatever is accepted can run. */
+/** The body of an accepted message. Checked before it is stored, so that every accepted message can run. */
 export function bodyOf(input: string | UserInput): JsonObject {
   const { text, images = [], context } = typeof input === 'string' ? { text: input } : input;
   if (typeof text !== 'string' || (text.trim() === '' && images.length === 0))
@@ -83,7 +83,7 @@ function readImage(image: string | { readonly data: string; readonly mimeType: s
   throw failure('INVALID_INPUT', 'message.badImage');
 }
 
-/** Where a message came from, as it is stored with it: that is where its answer belongs. */
+/** Where a message came from. Stored with it, because its answer goes there. */
 export function originOf(message: InboundMessage): JsonObject {
   const { channel, account, guild, peer, peerKind, thread, messageId } = message;
   const sender = message.sender ?? (peer === undefined || isShared(message) ? undefined : { id: peer });
@@ -101,11 +101,11 @@ export function senderOf({ body: { from } }: Pick<InboxItem, 'body'>): string | 
   return isObject(sender) && typeof sender['id'] === 'string' ? sender['id'] : undefined;
 }
 
-/** The same entries each time, so that a second try has the same body as the first. */
+/** Returns the same entries each time, so that a retry has the same body as the first attempt. */
 export function entriesOf(item: InboxItem): NewEntry[] {
   const { text, images, context, system } = item.body;
   const said = typeof text === 'string' ? markSender(item, text) : '';
-  // Not a message of anybody: whoever reads the history, or asks when somebody spoke last, can tell.
+  // A note instead of a message: readers of the history, and the idle rule, must not take it for a person's message.
   if (system === true)
     return [note(typeof item.body['kind'] === 'string' ? item.body['kind'] : 'system_event', said)];
   const blocks: (TextBlock | ImageBlock)[] = [];
@@ -121,7 +121,7 @@ export function entriesOf(item: InboxItem): NewEntry[] {
   return typeof context === 'string' ? [note(CONTEXT, context), user] : [user];
 }
 
-/** What a message brought along for the model to know; of its own append, so it stands right before the message. */
+/** The `context` of a message. It is appended together with the message, right before it. */
 export function isContextNote({ type, customType }: { type: string; customType?: unknown }): boolean {
   return type === 'custom_message' && customType === CONTEXT;
 }
@@ -130,7 +130,7 @@ function note(customType: string, content: string): NewEntry {
   return { type: 'custom_message', customType, content, display: false };
 }
 
-/** Told to the model in place of messages that were dropped at the cap, one line each. */
+/** What the model reads in place of messages that were dropped at the cap: one line each. */
 export function droppedNote(dropped: readonly InboxItem[]): NewEntry {
   const lines = dropped.map((item) => {
     const { text } = item.body;
@@ -142,8 +142,8 @@ export function droppedNote(dropped: readonly InboxItem[]): NewEntry {
 }
 
 /**
- * Who said it, where several may have. The name is the sender's own choice, so it is cut to one short line that
- * cannot close the mark.
+ * Adds the sender's name where several people write. Senders choose their names, so the name is cut to one short line
+ * that cannot close the mark.
  */
 function markSender(item: InboxItem, text: string): string {
   const { from } = item.body;

@@ -7,32 +7,32 @@ import { isObject } from '../../transcript/json.ts';
 import { sealPlace } from '../../transcript/seal.ts';
 import { newestFirst } from '../history/read-history.ts';
 
-/** Of whoever asks for something: a second try with it, in whichever process, does nothing and is told the same. */
+/** A retry with the same key, in any process, changes nothing and gets the same answer. */
 export interface Keyed {
   readonly idempotencyKey?: string | undefined;
-  /** The key was made for this very try: nobody can have asked with it before, and no earlier line is looked for. */
+  /** The key was created for this request, so no earlier request can have used it, and none is searched. */
   readonly isFresh?: boolean | undefined;
 }
 
-/** What a request can ask of a session that one appended line does. */
+/** The steps that one appended line performs. */
 export type Asked = 'undo' | 'redo' | 'branch' | 'compact' | 'pin' | 'unpin';
 
 /**
- * The key under which a request's line is appended. Whoever asks again, at another server or in another life of this
- * one, finds the line by it and is told what the first was told (I-77).
+ * The key under which a request's line is appended. A retry, at another server or after a restart, finds the line by it
+ * and gets the answer of the first request (I-77).
  */
 export function requestKey(idempotencyKey: string): string {
   return `request:${idempotencyKey}`;
 }
 
-/** The key by which an earlier try is to be looked for; undefined: there can be none. */
+/** The append key of an earlier request. @returns undefined if there can be none. */
 export function earlierKey({ idempotencyKey, isFresh = false }: Keyed): string | undefined {
   return idempotencyKey === undefined || isFresh ? undefined : requestKey(idempotencyKey);
 }
 
 /**
- * The line a request has left in a session, looked for from the end. `isBefore`: it cannot stand before this entry.
- * Undefined: it has left none.
+ * Searches a session from its end for the line of a request. `isBefore` stops the search: the line cannot be before that
+ * entry. @returns undefined if the request has left no line.
  */
 export async function findRequested(
   store: Pick<Store, 'read'>,
@@ -48,8 +48,8 @@ export async function findRequested(
 }
 
 /**
- * What was pinned when a request had pinned or unpinned: what it was told, whatever was pinned since. `entryIds`: those
- * it must have been about. Undefined: it has done nothing yet.
+ * The pins right after a request had pinned or unpinned, as the first answer listed them, whatever was pinned since.
+ * `entryIds`: the entries that the request must have been about. @returns undefined if it has done nothing yet.
  */
 export function pinsTold(
   all: readonly Entry[],
@@ -68,7 +68,7 @@ export function pinsTold(
   return pinsInForce(all.slice(0, end));
 }
 
-/** A key stands for one request: what it has done must be what is asked for now. */
+/** A key belongs to one request: the step that it did must be the step that is requested now. */
 export function assertAsked(asked: Asked, entry: Entry): void {
   if (askedFor(entry) !== asked) throw keyReused();
 }

@@ -4,12 +4,12 @@ import { isObject } from '../../transcript/json.ts';
 import { ticketOf } from '../schedule/queue.ts';
 
 const PAGE = 50;
-/** Why a key may be given back to a session. */
+/** Reasons for which a session becomes the active one of its key again. */
 const RETURNS: ReadonlySet<unknown> = new Set(['undo', 'redo']);
 
 /**
- * When somebody last spoke in a session; undefined where nobody has. What the engine writes by itself (events, settings,
- * answers to events) is passed over, so that it keeps no conversation young. A message that still waits counts.
+ * When a person last wrote in a session. Entries that the engine writes by itself (events, settings, answers to events)
+ * do not count as activity. Queued messages count. @returns undefined if no person has written.
  */
 export async function lastSpokenAt(store: Store, { id, lastSeq }: SessionRecord): Promise<Date | undefined> {
   const waiting = (await store.inbox.pending(id)).filter((item) => item.class === 'message');
@@ -18,7 +18,7 @@ export async function lastSpokenAt(store: Store, { id, lastSeq }: SessionRecord)
     const { entries } = await store.read(id, { from, limit: PAGE, direction: 'backward' });
     for (const { entry } of entries) {
       const { message } = entry as { message?: unknown };
-      // Somebody asked for this very conversation back.
+      // An undo or redo returned to this conversation, which counts as activity.
       if (RETURNS.has(customData(entry as Entry, 'reprise.activate')?.['reason']))
         return new Date(String(entry.timestamp));
       if (entry.type !== 'message' || !isObject(message) || message['role'] !== 'user') continue;

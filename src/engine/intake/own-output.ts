@@ -7,13 +7,13 @@ import type { InboundMessage } from './inbound.ts';
 export const OWN_OUTPUTS = ['own account', 'own words'] as const;
 export type OwnOutput = (typeof OWN_OUTPUTS)[number];
 
-/** Nobody repeats this much word for word; a short "ok" they do. */
+/** People do not repeat longer texts word for word, but they do repeat a short "ok". */
 const MIN_CHARS = 40;
 const RECENT = 5;
 
 /**
- * Why a message is our own output coming back, or undefined: it is not. Answering it would make an agent talk to
- * itself for ever.
+ * Detects messages that are our own output coming back. An answer to it would make the agent talk to itself forever.
+ * @returns the reason, or undefined for other messages.
  */
 export async function ownOutput(
   { convlog }: Store,
@@ -27,7 +27,7 @@ export async function ownOutput(
   const { lines } = await convlog
     .read(chat, { direction: 'backward', limit: RECENT })
     .catch((error: unknown) => {
-      // The first words in a chat are nobody's echo.
+      // The first message of a chat cannot be an echo.
       if (error instanceof RepriseError && error.code === 'NOT_FOUND') return { lines: [] };
       throw error;
     });

@@ -35,20 +35,20 @@ export interface AnsweredCommand {
   readonly messages: readonly Message[];
 }
 
-/** What a channel learns at once: the message is durable, or was a command and this is its answer. */
+/** The receipt: the message is durable, or it was a command and this is its answer. */
 export interface Received {
   readonly inboxId: string;
   readonly sessionId: string;
   readonly sessionKey: string;
-  /** False: this very message was accepted before. */
+  /** False if this message was accepted before. */
   readonly fresh: boolean;
   readonly command?: AnsweredCommand;
-  /** Set when nothing will run for it, and why. */
+  /** Why the message will not run, if it will not. */
   readonly ignored?: string;
 }
 
 export interface ReceiveOptions {
-  /** Runs at once: nobody waits for a second sentence of whoever is at the keyboard. */
+  /** Without debounce: a person at the keyboard does not send one thought in several messages. */
   readonly atOnce?: boolean;
 }
 
@@ -57,19 +57,19 @@ export interface ReceiverOptions {
   readonly agents: Agents;
   readonly workspaces: Workspaces;
   readonly session: SessionOptions;
-  /** Runs the session here, where this process runs any. */
+  /** Runs the session, if this process runs sessions. */
   readonly wake: (sessionId: string) => void;
   readonly runCommand: (
     command: Command | UnknownCommand,
     sessionId: string,
   ) => Promise<Omit<AnsweredCommand, 'text'>>;
-  /** What ids of new sessions of an agent look like. */
+  /** The form of ids of an agent's new sessions. */
   readonly idForm: (agentId: string) => Profile['sessionId'];
 }
 
 type Draft = Omit<Inbound, 'body'>;
 
-/** From a channel's message to a durable row: the first four steps of every message's way. */
+/** Turns a message of a channel into a durable inbox row: routing, checks, commands, acceptance. */
 export class Receiver {
   readonly #options: ReceiverOptions;
 
@@ -86,10 +86,10 @@ export class Receiver {
     const now = options.clock.now();
     const draft = this.#draft(message, route, now);
     const { sessionKey, source, idempotencyKey } = draft;
-    // Asked side by side: whoever waits here waits for the store, and both are looks.
+    // Runs while the store looks up the key; both only read.
     const echo = ownOutput(store, route.agentId, message);
-    echo.catch(() => undefined); // told below, if anybody still wants to know
-    // Answered as the first time, before anything that may have changed since is looked at.
+    echo.catch(() => undefined); // awaited below, unless the message is known already
+    // A second delivery gets the first answer, before any rule that may have changed since is applied.
     if (idempotencyKey !== undefined && (await store.inbox.known({ sessionKey, source, idempotencyKey })))
       return this.#told(await store.inbox.receive({ ...draft, body: bodyOf(message) }));
     this.#assertAllowed(message, route);
@@ -110,7 +110,7 @@ export class Receiver {
     return this.#accept(said, route, { ...draft, ...(reset !== undefined && { reset }) }, { now, atOnce });
   }
 
-  /** As a reset by a message, for surfaces where people ask for it by themselves. */
+  /** Resets like a message with `/new` does, for surfaces with a button for it. */
   async renew(
     sessionKey: string,
     { label, idempotencyKey }: Keyed & { readonly label?: string | undefined } = {},
@@ -141,7 +141,7 @@ export class Receiver {
     };
   }
 
-  /** For the session this message may have to make. */
+  /** The settings of the session that this message may create. */
   async #create(
     message: InboundMessage,
     { record, newId, agentId }: Route,
@@ -166,16 +166,16 @@ export class Receiver {
     );
   }
 
-  /** System events find a session as it is: they neither age it nor make it younger. */
+  /** Not called for system events: they do not reset a session and do not count as activity. */
   async #expired(message: InboundMessage, route: Route, now: Date): Promise<Reset | undefined> {
     const { store } = this.#options.context;
     const { record, sessionKey, sessionId, options: rules } = route;
-    // Whoever names a session means that one.
+    // A message that names its session never resets it.
     if (record === undefined || sessionId !== undefined) return undefined;
     if (isRetired(record)) return { ...resetBy('archived'), from: record.id };
     const reasonAt = (lastActiveAt: Date): string | undefined =>
       resetReason({ rules, sessionKey, channel: message.channel, lastActiveAt, now });
-    // Where not even the oldest session would be too old, nothing is read.
+    // If not even the oldest possible session would expire, skip reading it.
     if (reasonAt(new Date(0)) === undefined) return undefined;
     const lastActiveAt = await lastSpokenAt(store, record);
     const reason = lastActiveAt === undefined ? undefined : reasonAt(lastActiveAt);
@@ -189,7 +189,7 @@ export class Receiver {
     { now, atOnce }: { readonly now: Date; readonly atOnce: boolean },
   ): Promise<Received> {
     const { record, options } = route;
-    // What people chose goes over to a new session, and holds for its first message already.
+    // A reset keeps the choices of the old session, so they apply to the first message of the new one.
     const queue = queueFor(options, record, message.channel);
     const { queue: asked, system = false } = message;
     const mode =
@@ -235,7 +235,7 @@ export class Receiver {
     );
   }
 
-  /** Passes the queue: done at once, where it was received, and never more than once. */
+  /** Runs a command at once, without the queue, in the process that received it, and at most once. */
   async #command(
     command: Command | UnknownCommand,
     message: InboundMessage,
@@ -249,7 +249,7 @@ export class Receiver {
     const receipt = await this.#put(route, { ...draft, ...create, body, class: 'command' });
     if (!receipt.fresh) return this.#told(receipt);
     const { inboxId, sessionId } = receipt;
-    // Done with the row itself, in one transaction.
+    // The transaction of the row has already done the reset.
     const isReset = draft.reset !== undefined;
     const refusal = isReset ? undefined : refusalOf(command, message, route);
     const { name, messages } = isReset
@@ -266,7 +266,7 @@ export class Receiver {
     return { ...received(receipt), command: { name, text, messages } };
   }
 
-  /** Kept, so that its sender can ask what became of it, and never run. */
+  /** Stores the message as dropped, so that its status can be read. It never runs. */
   async #ignore(inbound: Inbound, ignored: OwnOutput): Promise<Received> {
     const { store } = this.#options.context;
     const receipt = await store.inbox.receive({ ...inbound, class: 'command' });
@@ -296,7 +296,7 @@ export class Receiver {
     for (const inboxId of dropped) hub.publish({ sessionId, inboxId, event });
   }
 
-  /** Where the conversation was last heard from. Written when it changes, which is seldom. */
+  /** Stores from which chat the last message came. Written only when it changes, which is rare. */
   async #notePlace(
     message: InboundMessage,
     { record }: Route,
@@ -307,7 +307,7 @@ export class Receiver {
     const changed = Object.entries(place).filter(
       ([name, value]) => !isSame(record.settings[name] ?? null, value),
     );
-    // Whoever speaks there wants it back among the others.
+    // A message in an archived session unarchives it.
     if (record.settings['archived'] === true) changed.push(['archived', null]);
     if (changed.length === 0) return;
     await this.#options.context.store.patch(sessionId, Object.fromEntries(changed));
@@ -324,7 +324,7 @@ function refusalOf(
   return refusal === undefined ? undefined : { name: command.name, messages: [refusal] };
 }
 
-/** The answer to a command in the row of its message; undefined for a message that was no command. */
+/** @returns the answer to a command from the row of its message, or undefined if the message was no command. */
 export function commandIn({ command, text, messages }: JsonObject): AnsweredCommand | undefined {
   if (typeof command !== 'string') return undefined;
   // Rows of versions before messages had codes hold only the text.
@@ -348,7 +348,7 @@ function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** A message without an account or thread was not sent from those of the message before it. */
+/** Account and thread of an earlier message do not apply to a message that has none. */
 const NO_PLACE: JsonObject = { lastTo: null, lastAccountId: null, lastThreadId: null };
 
 function placeSettings(message: InboundMessage): JsonObject {

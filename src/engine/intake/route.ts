@@ -14,11 +14,11 @@ import type { InboundMessage } from './inbound.ts';
 export interface Route {
   readonly sessionKey: string;
   readonly agentId: string;
-  /** The session the key stands for now; undefined: the message makes one. */
+  /** The active session of the key. Undefined: the message creates one. */
   readonly record?: SessionRecord;
-  /** This very session, whichever is active. */
+  /** The message names this session, even if another one is active. */
   readonly sessionId?: string;
-  /** Not there yet: it is made under this id. */
+  /** The named session does not exist yet; it is created with this id. */
   readonly newId?: string;
   readonly options: SessionOptions;
 }
@@ -29,7 +29,7 @@ export interface RouteContext {
   readonly session: SessionOptions;
 }
 
-/** By the session it names, else by the key it names, else by where it came from. */
+/** Routes by the session that the message names, else by its session key, else by its chat. */
 export async function routeMessage(context: RouteContext, message: InboundMessage): Promise<Route> {
   const { sessionId } = message;
   return sessionId === undefined ? byKey(context, message) : byId(context, message, sessionId);
@@ -63,7 +63,7 @@ async function byId(context: RouteContext, message: InboundMessage, sessionId: s
   return { sessionKey, agentId, record, sessionId, options: sessionOptionsOf(session, agents, agentId) };
 }
 
-/** The key that a message from there has by these rules. */
+/** The session key of a message from this chat by the routing rules. */
 export function keyOfRoute(
   from: RouteInput,
   { session, agents }: Pick<RouteContext, 'session' | 'agents'>,

@@ -1,13 +1,13 @@
 import { parseSessionKey } from '../../keys/session-key.ts';
 
-/** One rule for all conversations, and others for some of them. */
+/** One rule for all conversations, and exceptions by kind of chat and channel. */
 export interface ChatRules<T> {
   readonly all?: T | undefined;
   readonly byType?: { readonly direct?: T; readonly group?: T; readonly thread?: T };
   readonly byChannel?: Readonly<Record<string, T>>;
 }
 
-/** The rule of the channel, else of the kind of chat, else the one for all. */
+/** @returns the rule of the channel, else of the kind of chat, else the general one. */
 export function ruleForChat<T>(
   sessionKey: string,
   { all, byType = {}, byChannel = {} }: ChatRules<T>,

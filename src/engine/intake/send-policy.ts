@@ -7,7 +7,7 @@ export type ChatType = 'direct' | 'group' | 'channel';
 
 export interface SendRule {
   readonly action: SendAction;
-  /** Everything named must fit; nothing named fits all. */
+  /** Every field that is set must match. Without fields, the rule matches everything. */
   readonly match?: {
     readonly channel?: string;
     readonly chatType?: ChatType;
@@ -22,10 +22,10 @@ export interface SendPolicy {
 
 export interface SendInput {
   readonly rules?: SendPolicy | undefined;
-  /** Of the session: its own `sendPolicy` is asked first. */
+  /** Settings of the session: its `sendPolicy` comes first. */
   readonly settings: JsonObject;
   readonly sessionKey: string;
-  /** Unset: what the key says. */
+  /** Unset: derived from the key. */
   readonly channel?: string | undefined;
   readonly chatType?: ChatType | undefined;
 }
@@ -33,7 +33,7 @@ export interface SendInput {
 const ACTIONS = ['allow', 'deny'];
 const CHAT_TYPES = ['direct', 'group', 'channel'];
 
-/** Whether anything may be sent there: by the session's own word, else no where any rule says no, else by default. */
+/** The session's `sendPolicy` decides; else any matching rule that denies; else the default. */
 export function sendAllowed({ rules: policy = {}, settings, ...place }: SendInput): boolean {
   const { sendPolicy } = settings;
   if (sendPolicy === 'allow' || sendPolicy === 'deny') return sendPolicy === 'allow';
@@ -54,7 +54,7 @@ function fits(
   return match.keyPrefix === undefined || sessionKey.startsWith(match.keyPrefix);
 }
 
-/** CONFIG_INVALID for rules that could not mean what they say: a slip must not open what was to be closed. */
+/** Throws CONFIG_INVALID for rules that cannot match: a typing error must not allow what was to be denied. */
 export function checkSendPolicy(policy: SendPolicy): void {
   checkNames('sendPolicy', policy, ['default', 'rules']);
   const { default: fallback, rules = [] } = policy;

@@ -5,8 +5,8 @@ import type { Profile } from '../agents/profiles.ts';
 const MAX_ID_TRIES = 20;
 
 /**
- * An id for a new session in the form people of its system know; undefined: the store's own. `attempt` counts those
- * that were taken already.
+ * An id for a new session in the form of the profile's system. `attempt` counts ids that were taken already. @returns
+ * undefined if the store chooses the id.
  */
 function newSessionId(form: Profile['sessionId'], now: Date, attempt: number): string | undefined {
   switch (form) {
@@ -21,7 +21,7 @@ function newSessionId(form: Profile['sessionId'], now: Date, attempt: number): s
   }
 }
 
-/** Short ids may be taken: two sessions begin in one millisecond. Then the next one is tried. */
+/** Tries the next id if one is taken: short ids repeat if two sessions start in one millisecond. */
 export async function withNewId<T>(
   form: Profile['sessionId'],
   now: () => Date,

@@ -7,25 +7,25 @@ import { pathEntries } from '../../transcript/tree.ts';
 import { type ForkMark, forkMark, markEntry } from '../history/fork-mark.ts';
 import { entriesIn, readHistory } from '../history/read-history.ts';
 
-/** Longer histories are not copied: every thread would begin with a compaction. */
+/** Longer histories are not copied: every thread would start with a compaction. */
 export const MAX_FORK_TOKENS = 100_000;
 
 export interface ForkThreadOptions {
-  /** The session of the thread, as its runner sees it before it appends the first message. */
+  /** The session of the thread, before its first message is appended. */
   readonly record: SessionRecord;
-  /** Of the conversation the thread hangs under. */
+  /** The session key of the conversation that contains the thread. */
   readonly parentKey: string;
   readonly maxTokens?: number;
-  /** Of the runner's lease. */
+  /** Epoch of the runner's lease. */
   readonly epoch?: number;
 }
 
 export type ForkOutcome = 'forked' | 'too-long' | 'none';
 
 /**
- * Lets the session of a thread begin with the history of the conversation it hangs under, as it is now. Once: whoever
- * asks first fixes what is copied, everybody else, also after a crash, finishes that very copy (`copyHistory` writes
- * only what is missing). Must be done before the first message is appended; later it changes nothing.
+ * Copies the current history of the parent conversation into the session of a thread, once. The first call stores what is
+ * copied; later calls, also after a crash, finish the same copy (`copyHistory` writes only what is missing). Must be
+ * called before the first message is appended; later it does nothing.
  */
 export async function forkThread(store: Store, options: ForkThreadOptions): Promise<ForkOutcome> {
   const known = forkMark(options.record.settings);
@@ -36,7 +36,7 @@ export async function forkThread(store: Store, options: ForkThreadOptions): Prom
   if (mark.state !== 'copying') return mark.state === 'done' ? 'forked' : 'too-long';
   const { record, epoch } = options;
   const fence = epoch === undefined ? {} : { epoch };
-  // A history that was purged meanwhile is no reason to refuse the thread.
+  // If the parent was purged meanwhile, the thread starts empty.
   const all = await readHistory(store, mark.from).catch(noneIfGone);
   const path = all === undefined || mark.leaf === null ? [] : pathEntries(all, mark.leaf);
   await copyHistory(store, record.id, path, { blobsFrom: { store, id: mark.from }, ...fence });
@@ -59,22 +59,22 @@ async function begin(
     return mark;
   } catch (error) {
     const code = error instanceof RepriseError ? error.code : undefined;
-    // Something was said already, so it has begun without.
+    // The thread has messages already, so it started without the history.
     if (code === 'LEAF_MOVED') return undefined;
     if (code !== 'KEY_REUSED') throw error;
-    // Another began, when the parent stood elsewhere: that is what this thread begins with.
+    // Another process started the copy when the parent had another leaf. Finish that copy.
     return forkMark((await store.get(record.id)).settings);
   }
 }
 
-/** Whoever began anew in a thread asked for an empty session. */
+/** A reset in a thread asks for an empty session, so nothing is copied. */
 async function isReset(store: Store, { parentId, sessionKey }: SessionRecord): Promise<boolean> {
   if (parentId === undefined) return false;
   const parent = await store.get(parentId).catch(noneIfGone);
   return parent === undefined || parent.sessionKey === sessionKey;
 }
 
-/** As the provider counted it last; where none did, as we would. */
+/** The size that the provider reported last, or our estimate. */
 async function tokensOf(store: Store, { id, tokenEstimate }: SessionRecord): Promise<number> {
   if (tokenEstimate > 0) return tokenEstimate;
   const { entries } = await store.tail(id);

@@ -4,14 +4,14 @@ const DAY = 86_400_000;
 const formatters: Map<string, Intl.DateTimeFormat> = new Map();
 
 /**
- * The last moment up to `now` at which a clock in the zone came to `hour` for the first time on its date. A day has 23
- * or 25 hours sometimes: an hour that is left out comes when the clock jumps over it, one that comes twice counts once.
- * Without a zone it is the host's. An unknown zone is a RangeError.
+ * The last moment up to `now` at which a clock in the zone reached `hour` for the first time on its date. With daylight
+ * saving time, an hour that is skipped counts when the clock jumps over it, and one that occurs twice counts once.
+ * Without a zone, the zone of the host. Throws a RangeError for an unknown zone.
  */
 export function lastTimeAtHour(now: Date, hour: number, timeZone?: string): Date {
   const clock = now.getTime() + offsetAt(now.getTime(), timeZone);
   const midnight = Math.floor(clock / DAY) * DAY;
-  // Tomorrow first: where a clock was put back over midnight it has been tomorrow once already.
+  // Tomorrow first: if the clock was put back over midnight, it was tomorrow before.
   for (let date = midnight + DAY; ; date -= DAY) {
     const at = firstTimeAt(date + hour * 3_600_000, timeZone);
     if (at <= now.getTime()) return new Date(at);
@@ -20,7 +20,7 @@ export function lastTimeAtHour(now: Date, hour: number, timeZone?: string): Date
 
 /** When a clock first showed `clock` (a time of day as if it were UTC) or later. */
 function firstTimeAt(clock: number, timeZone: string | undefined): number {
-  // No zone is a day or more from UTC, and none was changed twice in two days: what holds there is before and after.
+  // No zone is a day or more from UTC, and none changed twice in two days, so the offsets a day before and after suffice.
   const before = offsetAt(clock - DAY, timeZone);
   const after = offsetAt(clock + DAY, timeZone);
   const found = [before, after].filter((offset) => offsetAt(clock - offset, timeZone) === offset);
@@ -49,7 +49,7 @@ function offsetAt(time: number, timeZone: string | undefined): number {
   return date + ((part('hour') * 60 + part('minute')) * 60 + part('second')) * SECOND - whole;
 }
 
-/** Kept, because making one takes longer than a thousand uses; there are as many as zones in the configuration. */
+/** Cached, because creating one takes longer than a thousand uses. There are as many as zones in the configuration. */
 function formatterFor(timeZone: string): Intl.DateTimeFormat {
   let formatter = formatters.get(timeZone);
   if (formatter === undefined) {

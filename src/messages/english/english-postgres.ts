@@ -30,7 +30,7 @@ const PROBLEMS: Readonly<Record<PostgresProblem, readonly [what: string, next?: 
   rowLocked: ['a row stayed locked for too long', TRY_AGAIN],
   noRights: [
     'the database user of the store lacks a privilege for this',
-    'The user needs CREATE on the database, or a schema "reprise" of its own.',
+    'The user must have CREATE on the database, or own the schema "reprise".',
   ],
   diskFull: [
     'the disk of the database server is full',

@@ -28,7 +28,7 @@ export interface KeyMessages {
   'key.accountAlone': { readonly account: string };
   'key.badEscape': { readonly part: string };
   'key.otherSpelling': { readonly canonical: string };
-  /** The parts are given as kind "other", but the key has a kind of its own. */
+  /** The parts are given as kind "other", but the key has another kind. */
   'key.otherKind': { readonly key: string; readonly kind: string };
   'route.needsPeer': { readonly peerKind: string; readonly channel: string | null };
   'file.empty': None;

@@ -191,7 +191,7 @@ class Matcher {
     return { ...here, answered: new Set([...here.answered, at]) };
   }
 
-  /** Goes on to the next run if this one is complete and the next has the role. */
+  /** Continues with the next run if this one is complete and the next has the role. */
   #enter(found: Found, role: Run['role']): Found | undefined {
     if (this.#runs[found.run]?.role === role) return found;
     const next = this.#runs[found.run + 1];
