@@ -50,6 +50,7 @@ import { type LaneLimits, Lanes } from './schedule/lanes.ts';
 import { Runners } from './schedule/runners.ts';
 import { Session } from './session.ts';
 import { queueFor, type SessionOptions, sessionOptionsOf } from './session-options.ts';
+import { type NamedSession, namedSession, type SessionRef } from './session-ref.ts';
 import { createSessionTools } from './tools/session-tools.ts';
 import { type ToolList, toolsFor } from './tools/tool-list.ts';
 import { awaitEnd, type FollowOptions, startTurn, type TurnStream } from './turn/turn-stream.ts';
@@ -219,11 +220,23 @@ export class Reprise implements AsyncDisposable {
     return convlogView(this.store);
   }
 
-  /** By key: the active session, created if needed. By id: that session. */
-  async session(ref: string | { readonly id: string }): Promise<Session> {
+  /**
+   * By key, or by agent, user and thread: the active session, created if needed. By id: that session.
+   *
+   * @example
+   * ```ts
+   * import { openReprise } from 'reprise';
+   *
+   * const reprise = await openReprise({ store: 'memory' });
+   * const session = await reprise.session({ user: 'ada', thread: 'invoices' });
+   * console.log(session.key);
+   * await reprise.close();
+   * ```
+   */
+  async session(ref: string | SessionRef | { readonly id: string }): Promise<Session> {
     this.#context.assertOpen();
-    const record =
-      typeof ref === 'string' ? await this.#byKey(normalizeSessionKey(ref)) : await this.store.get(ref.id);
+    const isId = typeof ref === 'object' && 'id' in ref;
+    const record = isId ? await this.store.get(ref.id) : await this.#byKey(namedSession(ref));
     return this.#session(record);
   }
 
@@ -389,6 +402,11 @@ export class Reprise implements AsyncDisposable {
     this.#runners.holdQueue();
   }
 
+  /** Accepts no more messages, lets running turns end, and closes the store. The same as `await using`. */
+  close(): Promise<void> {
+    return this[Symbol.asyncDispose]();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const { closing, closed } = this.#context;
     closing.abort();
@@ -400,7 +418,7 @@ export class Reprise implements AsyncDisposable {
     await this.store[Symbol.asyncDispose]();
   }
 
-  async #byKey(key: string): Promise<SessionRecord> {
+  async #byKey({ key, owner }: NamedSession): Promise<SessionRecord> {
     const active = await this.store.active(key);
     if (active !== undefined) return active;
     const agentId = agentOfKey(key);
@@ -410,7 +428,8 @@ export class Reprise implements AsyncDisposable {
     return withNewId(
       sessionId,
       () => this.#context.options.clock.now(),
-      (id) => this.store.create({ key, activate: true, ...settings, ...id }),
+      (id) =>
+        this.store.create({ key, activate: true, ...settings, ...(owner !== undefined && { owner }), ...id }),
     );
   }
 

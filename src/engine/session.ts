@@ -19,13 +19,14 @@ import { pathEntries } from '../transcript/tree.ts';
 import { type Explanation, explainTurn } from './admin/explain.ts';
 import { type SessionTotals, totalsOf } from './admin/totals.ts';
 import type { ModelInUse } from './agents/session-models.ts';
-import { checkOneOf } from './check-config.ts';
+import { checkNames, checkOneOf } from './check-config.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { GuardEvent } from './events.ts';
 import { forkSession } from './history/fork-session.ts';
 import { type MergeOptions, type MergeResult, mergeHistory } from './history/merge-history.ts';
 import { readHistory } from './history/read-history.ts';
 import { type SayAgainOptions, sayAgain } from './history/say-again.ts';
+import { type SessionMessage, sessionMessages } from './history/session-messages.ts';
 import { type StepRequest, takeStep, type UndoResult } from './history/take-step.ts';
 import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './history/undo.ts';
 import { bodyOf, type UserInput, withTicket } from './intake/inbound.ts';
@@ -37,6 +38,7 @@ import { QUEUE_MODES, type QueueSettings } from './session-settings.ts';
 import { parseSettingsPatch, wrongValue } from './settings-patch.ts';
 import { newestContext } from './turn/newest-context.ts';
 import { type ContextView, makeView, viewContext } from './turn/turn-context.ts';
+import { TURN_SETTINGS, type TurnSettings, turnBody } from './turn/turn-settings.ts';
 import { startTurn, type TurnStream } from './turn/turn-stream.ts';
 import {
   type CompactionPreview,
@@ -51,7 +53,7 @@ import { compactionLimits } from './window/guard.ts';
 import { SessionPins } from './window/session-pins.ts';
 import { standingOf } from './window/standing.ts';
 
-export interface SendOptions {
+export interface SendOptions extends TurnSettings {
   readonly idempotencyKey?: string;
   /** Where the message came from; together with the key it makes a message unique. */
   readonly source?: string;
@@ -97,19 +99,19 @@ export class Session {
    * Accepts a message durably and runs it in order: `result` is the answer to this message. Throws only before the
    * message is accepted; a turn that fails ends with `error`.
    */
-  send(
-    input: string | UserInput,
-    { idempotencyKey, source = 'library', signal, queueMode = 'followup' }: SendOptions = {},
-  ): TurnStream {
-    const { store, options } = this.#context;
+  send(input: string | UserInput, options: SendOptions = {}): TurnStream {
+    const { idempotencyKey, source = 'library', signal, queueMode = 'followup' } = options;
+    const { store, options: engine } = this.#context;
     const accept = async (): Promise<InboxReceipt> => {
-      const said = bodyOf(input);
+      checkNames('send', options, ['idempotencyKey', 'source', 'signal', 'queueMode', ...TURN_SETTINGS]);
+      const said = { ...bodyOf(input), ...turnBody(options) };
+      if (options.model !== undefined) await engine.checkModel(options.model);
       if (queueMode !== 'session') checkOneOf('queueMode', queueMode, QUEUE_MODES);
       // A program waits for each of its answers, so no queue limit drops its messages.
-      const own = queueMode === 'followup' ? undefined : options.queueFor(await this.record());
+      const own = queueMode === 'followup' ? undefined : engine.queueFor(await this.record());
       const mode = queueMode === 'session' ? (own?.mode ?? 'followup') : queueMode;
       // No debounce: the caller waits for this answer and sends nothing more.
-      const body = withTicket(said, { mode, debounceMs: 0, at: options.clock.now().getTime() });
+      const body = withTicket(said, { mode, debounceMs: 0, at: engine.clock.now().getTime() });
       const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
       const limits = own === undefined ? {} : { queue: { cap: own.cap, drop: own.drop } };
       const inbound = { sessionKey: this.key, sessionId: this.id, source, body, ...limits };
@@ -168,6 +170,11 @@ export class Session {
 
   watch(afterSeq: number, signal: AbortSignal): AsyncIterable<StoredEntry> {
     return this.#context.store.watch(this.id, { afterSeq, signal });
+  }
+
+  /** The messages of the current branch, oldest first, with their content. */
+  async messages(): Promise<readonly SessionMessage[]> {
+    return sessionMessages(this.#context.store, this.id);
   }
 
   /** Changes settings by name, null removes one; `title` sets the conversation's title permanently. */

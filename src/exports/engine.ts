@@ -68,6 +68,7 @@ export type { StandardSchema } from '../engine/tools/tool-input.ts';
 export type { ToolList } from '../engine/tools/tool-list.ts';
 export type { CallManifest } from '../engine/turn/manifest.ts';
 export type { TokenSplit } from '../engine/turn/turn-context.ts';
+export type { TurnSettings } from '../engine/turn/turn-settings.ts';
 export type { ApiMessage } from '../engine/window/api-messages.ts';
 export type { CompactionPreview } from '../engine/window/compactor.ts';
 export type { ContextReport } from '../engine/window/context-report.ts';

@@ -51,6 +51,8 @@ export interface ModelRequest {
   readonly tools?: readonly ModelTool[];
   readonly maxOutputTokens?: number;
   /** Unset: the provider's default. */
+  readonly temperature?: number;
+  /** Unset: the provider's default. */
   readonly thinkingLevel?: ThinkingLevel;
   /** `off` for requests that will not be continued, such as summaries: writing to a prompt cache costs extra. */
   readonly cache?: 'auto' | 'off';

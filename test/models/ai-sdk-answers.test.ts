@@ -379,7 +379,7 @@ describe('createModel', () => {
   });
 
   test('refuses a model object of another specification', async () => {
-    const old = { specificationVersion: 'v2', provider: 'x', modelId: 'y' };
+    const old = { specificationVersion: 'v1', provider: 'x', modelId: 'y' };
     await expect(createModel(old as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 });

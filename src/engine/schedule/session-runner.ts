@@ -152,7 +152,9 @@ export class SessionRunner {
         profile.maxOutputTokens ?? Number.POSITIVE_INFINITY,
         model.maxOutput ?? DEFAULT_OUTPUT_TOKENS,
         Math.floor(window * 0.25),
+        positive(record.settings['maxTokens']),
       ),
+      temperature: numberOf(record.settings['temperature']),
       profile,
       calibration: this.#context.calibration(model),
       historyTurns: options.historyTurnsFor(record),
@@ -319,3 +321,12 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'STORE_BUSY',
   'STORE_FULL',
 ]);
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** A limit of the turn; without one, infinity. */
+function positive(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? value : Number.POSITIVE_INFINITY;
+}

@@ -34,6 +34,7 @@ import {
   type TurnOutcome,
   unexpected,
 } from './turn-outcome.ts';
+import { withTurnSettings } from './turn-settings.ts';
 import { openTurnStore, type TurnStore } from './turn-store.ts';
 import { usageMessage } from './usage-line.ts';
 
@@ -123,7 +124,7 @@ async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Pr
   const { store } = context;
   const { lead, turnId, isRetry } = turn;
   const { sessionId } = runner;
-  const record = await store.get(sessionId);
+  const record = withTurnSettings(await store.get(sessionId), lead);
   await forkIfThread(run, record);
   // A turn that is stopped meanwhile goes on to where it stores what was said, and ends before a model is asked.
   const frame = await runner.frame(record, turn.signal);

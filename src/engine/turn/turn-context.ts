@@ -23,6 +23,7 @@ export interface RequestFrame {
   readonly system: string;
   readonly tools: readonly ModelTool[];
   readonly maxOutputTokens: number;
+  readonly temperature?: number | undefined;
   readonly profile: Profile;
   readonly calibration: Calibration | undefined;
   /** The session's own choice; unset: what its history says. */
@@ -92,7 +93,7 @@ export function makeView(
   frame: RequestFrame,
   { leaf, isShared = false }: ViewOptions = {},
 ): ContextView {
-  const { model, system, tools, maxOutputTokens, profile, calibration, strict = false } = frame;
+  const { model, system, tools, maxOutputTokens, temperature, profile, calibration, strict = false } = frame;
   const whole = selectContext(entries, { leaf });
   const selection = limitSelection(whole, entries, frame.historyTurns);
   const { messages: projected, thinkingLevel: before } = projectSelection(selection, {
@@ -115,6 +116,7 @@ export function makeView(
       messages,
       ...(tools.length > 0 && { tools }),
       maxOutputTokens,
+      ...(temperature !== undefined && { temperature }),
       ...(thinkingLevel !== undefined && { thinkingLevel }),
     },
     estimates,

@@ -54,8 +54,8 @@ export const ENGLISH_MODELS: Pick<MessageTable, keyof ModelMessages> = {
     'Use an anthropic:<id> model, or another family.',
   ],
   'model.sdkVersion': ({ version }) => [
-    `the AI SDK model has specification version ${version}, and "v4" is needed`,
-    'Use the provider package that belongs to AI SDK 7.',
+    `the AI SDK model has specification version ${version}, and "v2", "v3" or "v4" is needed`,
+    'Use a provider package of AI SDK 5, 6 or 7.',
   ],
   'model.scriptUnmet': ({ complaints, stepsLeft }) => {
     const left = stepsLeft === 0 ? [] : [`${counted(stepsLeft, 'step')} of the script left`];

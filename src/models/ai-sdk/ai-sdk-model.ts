@@ -8,6 +8,7 @@ import type { ProviderFamily } from '../../transcript/render/target.ts';
 import type { Model, ModelEvent, ModelRequest, ModelStreamOptions } from '../model.ts';
 import { abortedError, modelError } from '../model-error.ts';
 import { identify } from './identify.ts';
+import { asV4 } from './older-specs.ts';
 import { PartReader, StreamFailure } from './part-reader.ts';
 import { partStream } from './part-stream.ts';
 import { renderPrompt } from './prompt.ts';
@@ -26,12 +27,13 @@ export interface AiSdkSource {
   readonly cacheKeyOption?: (key: string) => SharedV4ProviderOptions;
 }
 
+const SPECS: readonly string[] = ['v2', 'v3', 'v4'];
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 
 /** Wraps any AI SDK language model in our port. */
 export function createAiSdkModel({ model, family, provider, ...settings }: AiSdkModelOptions): Model {
-  if (model.specificationVersion !== 'v4') {
-    const { specificationVersion: version } = model as AiSdkModelOptions['model'];
+  const { specificationVersion: version } = model;
+  if (!SPECS.includes(version)) {
     throw failure('INVALID_INPUT', 'model.sdkVersion', { version: quotedValue(version) });
   }
   const known = identify(model.provider);
@@ -41,7 +43,7 @@ export function createAiSdkModel({ model, family, provider, ...settings }: AiSdk
       provider: provider ?? known.provider,
       api: known.api,
       family: family ?? known.family,
-      load: async () => model as LanguageModelV4,
+      load: async () => asV4(model),
     },
     settings,
   );
@@ -147,7 +149,7 @@ function callOptions(
   );
   const maxOutputTokens = request.maxOutputTokens ?? maxOutput;
   const reasoning = reasoningOf(request, anthropic);
-  const { cacheKey, cache = 'auto' } = request;
+  const { cacheKey, cache = 'auto', temperature } = request;
   const merged = mergeOptions([
     // Pings show that the provider is alive. Arguments are needed complete and checked, not early.
     anthropic ? { anthropic: { includePings: true, toolStreaming: false } } : {},
@@ -159,6 +161,7 @@ function callOptions(
     ...(tools !== undefined && { tools }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(reasoning !== undefined && { reasoning }),
+    ...(temperature !== undefined && { temperature }),
     ...(Object.keys(merged).length > 0 && { providerOptions: merged }),
   };
 }

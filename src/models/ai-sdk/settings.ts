@@ -8,9 +8,9 @@ import type { RetryPolicy } from './retry.ts';
  * require packages that users without the SDK would have to install.
  */
 
-/** Any language model object of AI SDK 7, with the fields by which it is recognized. */
+/** Any language model object of AI SDK 5, 6 or 7, with the fields by which it is recognized. */
 export interface AiSdkLanguageModel {
-  readonly specificationVersion: 'v4';
+  readonly specificationVersion: 'v2' | 'v3' | 'v4';
   readonly provider: string;
   readonly modelId: string;
   doStream(options: object): PromiseLike<object>;

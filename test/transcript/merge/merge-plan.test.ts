@@ -1,8 +1,8 @@
 // @module-tag scaled
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Entry, RepriseError } from '../../../src/index.ts';
 import { parseTranscript, rebuildHistory } from '../../../src/exports/transcript.ts';
+import { type Entry, RepriseError } from '../../../src/index.ts';
 import { planMerge } from '../../../src/transcript/merge/merge-plan.ts';
 import { readMessages } from '../../../src/transcript/merge/read-messages.ts';
 import { EntryList } from '../../support/engine/entries.ts';

@@ -31,7 +31,7 @@ export const CHINESE_MODELS: Pick<MessageTable, keyof ModelMessages> = {
   'model.wrongFormat': ({ model, family }) =>
     `${model} 不能使用“${family}”的请求格式。请使用 anthropic:<id> 模型，或其他格式。`,
   'model.sdkVersion': ({ version }) =>
-    `此 AI SDK 模型的规范版本为 ${version}，需要“v4”。请使用 AI SDK 7 的提供商软件包。`,
+    `此 AI SDK 模型的规范版本为 ${version}，需要“v2”、“v3”或“v4”。请使用 AI SDK 5、6 或 7 的提供商软件包。`,
   'model.scriptUnmet': ({ complaints, stepsLeft }) =>
     `脚本模型的使用与脚本不符：${[...complaints, ...(stepsLeft === 0 ? [] : [`脚本还剩 ${stepsLeft} 步`])].join('；')}`,
   'model.noneToChoose': ({ model }) =>
