@@ -47,7 +47,7 @@ describe('a command', () => {
     expect((await run(at, '/help /ls')).text).toBe(
       '/sessions [filter]: recent sessions; * marks the current one (also /list, /ls)',
     );
-    expect((await run(at, '/help retry')).text).toMatch(/^\/retry: [^\n]+\nRefused .*subagent result/);
+    expect((await run(at, '/help retry')).text).toMatch(/^\/retry: [^\n]+\nNot possible .*subagent result/);
     expect(await run(at, '/help sessions', { surface: 'channel' })).toMatchObject({ code: 'INVALID_INPUT' });
   });
 });
@@ -210,7 +210,7 @@ describe('looking', () => {
     await say(at.session, 'b');
     const last = (await run(at, '/explain')).text;
     expect(last).toContain('verified: the request rebuilt from the history has the same hash');
-    expect(last).toContain('starts with the previous request');
+    expect(last).toContain('begins exactly like the previous request');
     const first = (await run(at, '/explain 1')).text;
     expect(first).toContain('no prompt cache: this is the first request');
     const [, id = ''] = /^Turn (\S+):/.exec(last) ?? [];
