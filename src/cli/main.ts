@@ -111,7 +111,6 @@ function createBare(): Command {
     'reprise ls garden           sessions with "garden" in their name',
     'reprise show @last          read one: id, name, key, @last or @-2',
     'reprise search red fox      messages that contain both words',
-    'reprise demo                create a home with example sessions',
   ]);
   declareGlobals(program);
   return program;
