@@ -11,7 +11,7 @@ import { ENVIRONMENT, type Ran, reprise } from '../support/processes/command-lin
 import { hasTerminals, Terminal } from '../support/processes/terminal.ts';
 import { filesHolding } from '../support/store/home-bytes.ts';
 
-/** Each command is a process of its own, and machines can be busy. */
+/** Each command is a separate process, and machines can be busy. */
 const timeout = 180_000;
 
 let home = '';
@@ -79,7 +79,7 @@ test('compact shows what it would do, does it, and undo takes it back', { timeou
 });
 
 describe('the trash', () => {
-  test('rm wants a yes, and takes all it is told or nothing', { timeout }, async () => {
+  test('rm asks for confirmation, and takes all named sessions or none', { timeout }, async () => {
     expect(run('rm', 'trip-1')).toMatchObject({ status: 2, stderr: expect.stringContaining('--yes') });
     expect(run('rm', 'trip-1', 'nobody', '--yes').status).toBe(4);
     expect(await ids('deleted')).toEqual([]);
@@ -91,7 +91,9 @@ describe('the trash', () => {
     expect(run('undo', 'trip-1')).toMatchObject({ status: 4, stderr: expect.stringContaining('restore') });
   });
 
-  test('restore brings back, purge removes for good, and only what is there', { timeout }, async () => {
+  test('restore works, purge deletes permanently, and both only what is in the trash', {
+    timeout,
+  }, async () => {
     {
       await using store = await openStore({ kind: 'jsonl', home });
       await store.delete('trip-1');
@@ -124,7 +126,7 @@ describe('the trash', () => {
     expect(run('restore', 'trip-2').status).toBe(4);
   });
 
-  test('purge removes the text from every file, but for what it is told to keep and the copies it names', {
+  test('purge removes the text from every file, except what an option keeps and the copies it names', {
     timeout,
   }, async () => {
     const mark = 'never to be seen again 7f3a91';
@@ -214,7 +216,7 @@ describe('prune', () => {
   });
 });
 
-test('a command in a folder with a database opens that one, without being told', async () => {
+test('a command in a folder with a database opens that one without an option', async () => {
   const folder = join(home, 'database');
   {
     await using store = await openStore({ kind: 'sqlite', home: folder });

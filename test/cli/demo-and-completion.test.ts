@@ -46,7 +46,7 @@ describe('demo', () => {
   });
 
   test('prints commands that work as printed', { timeout, tags: 'long' }, () => {
-    // `serve` and the chat run until somebody ends them.
+    // `serve` and the chat run until they are stopped.
     const commands = made.stderr.matchAll(/^ {2}(npm start -- (?!serve)[a-z].*)$/gm);
     const printed = [...commands].map(([, command = '']) => command);
     expect(printed.length).toBeGreaterThanOrEqual(3);

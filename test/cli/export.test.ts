@@ -63,7 +63,7 @@ test.each([
   [['export', 'first', '--format', 'pdf'], '--format cannot be "pdf"'],
   [['export', '--all', '--profile', 'nonsense', '--out', 'x'], '--profile cannot be "nonsense"'],
 ])(
-  'a slip is told in two lines: %j',
+  'a usage error has two lines: %j',
   (args, words) => {
     const { status, stderr, stdout } = reprise(home, ...args);
     expect(status).toBe(2);
@@ -138,7 +138,7 @@ test('a layout is written out and brought into another home, looked at first', (
   ]);
 }, 120_000);
 
-test('a path with nothing known is told with its code', () => {
+test('a path without known files is reported with its code', () => {
   expect(reprise(home, 'import', join(folder, 'none')).status).toBe(4);
   expect(reprise(home, 'import', home).stderr).toContain('is a Reprise home');
 }, 60_000);

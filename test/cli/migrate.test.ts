@@ -23,7 +23,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const home = join(root, 'home');
 const small = join(root, 'small');
 
-/** What a person is told to run, as a shell takes it. */
+/** The command that a person should run, as a shell reads it. */
 function run(said: string): void {
   const command = /To copy: (.*)/.exec(said)?.[1] ?? 'false';
   execFileSync('sh', ['-c', command], { cwd: root });

@@ -19,7 +19,7 @@ function told(tell: () => void): string[] {
   return text.trimEnd().split('\n');
 }
 
-test.each(CODES)('%s says what to do next, whoever threw it', (code) => {
+test.each(CODES)('%s says what to do next, from any source', (code) => {
   const error = new RepriseError(code, 'it went wrong');
   for (const tell of [() => printError(error), () => sayFailure(error)]) {
     const [cause, next = '', ...more] = told(tell);

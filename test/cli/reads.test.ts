@@ -17,7 +17,7 @@ interface Page {
   readonly [name: string]: unknown;
 }
 
-/** Each command is a process of its own, and machines can be busy. */
+/** Each command is a separate process, and machines can be busy. */
 const timeout = 180_000;
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -123,7 +123,7 @@ describe('ls', () => {
     expect(coloured({})).toBe(false);
   });
 
-  test('what is said before the command counts for it, and what is behind it wins', { timeout }, () => {
+  test('an option before the command counts for it, and one after the command wins', { timeout }, () => {
     const empty = join(home, 'nowhere');
     expect(reprise(['--home', home, '--json', 'ls']).stdout).toContain('"hasMore": false');
     expect(reprise(['--home', empty, 'ls', '--home', home]).status).toBe(0);
@@ -132,7 +132,7 @@ describe('ls', () => {
   });
 });
 
-test('search finds who said something, with the place, and says when nobody did', { timeout }, () => {
+test('search finds a message with its position, and reports that nothing was found', { timeout }, () => {
   const { data, complete } = json('search', 'the', 'party');
   expect(data).toMatchObject([
     {
@@ -166,7 +166,7 @@ describe('tail', () => {
     expect(stdout).not.toMatch(/my name is Ada\n|reprise\.turn/);
   });
 
-  test('-f goes on with what another process stores, line by line, until Ctrl-C', { timeout }, async () => {
+  test('-f continues with what another process stores, line by line, until Ctrl-C', { timeout }, async () => {
     const child = start(['tail', '-f', 'newest', '--json', '-n', '1', '--home', home]);
     const ended = once(child, 'exit');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -182,7 +182,7 @@ describe('tail', () => {
   });
 });
 
-test('explain tells what the model was sent, with the proof, by number or the last', { timeout }, () => {
+test('explain prints what the model was sent, with the proof, by number or the last', { timeout }, () => {
   const { data, turnId, lastId, messages } = json('explain', 'who I am', '1');
   expect(messages).toEqual([expect.objectContaining({ position: 1, state: 'done' })]);
   expect(data).toEqual([expect.objectContaining({ model: 'offline', verified: true, messages: 1 })]);
@@ -195,7 +195,7 @@ test('explain tells what the model was sent, with the proof, by number or the la
 });
 
 describe('stats', () => {
-  test('sums up calls by day, agent and model, and sizes by agent', { timeout }, () => {
+  test('sums calls by day, agent and model, and sizes by agent', { timeout }, () => {
     const { data, sizes } = json('stats');
     // One day, or the two that a midnight lies between.
     const days = data.filter(({ by }) => by === 'day');

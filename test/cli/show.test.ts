@@ -68,7 +68,7 @@ describe('reprise show', () => {
     });
   });
 
-  test('what is skipped is said on stderr with its place, and the rest is shown', () => {
+  test('skipped lines are reported on stderr with their position, and the rest is shown', () => {
     const { status, stdout, stderr } = reprise(
       'show',
       file('torn.jsonl', '{"type":"user","content":"hi","ts":1}\n{"type":"assis'),

@@ -24,7 +24,7 @@ test('a command is the same whether it is made alone or with all others', () => 
   expect(createProgram('no-such-command').commands.map((command) => command.name())).toEqual(names);
 });
 
-test('ls lists a transcript that was put into the home, and goes on answering by a look', {
+test('ls lists a transcript that was put into the home, and continues to answer without opening a store', {
   timeout: 180_000,
 }, async () => {
   const home = mkdtempSync(join(tmpdir(), 'reprise-start-'));

@@ -79,7 +79,7 @@ describe('the client', () => {
     expect(events.filter(({ type }) => type === 'session')).toHaveLength(1);
     expect(events.filter(({ type }) => type === 'interrupted')).toEqual([]);
     expect(calls.length).toBeGreaterThan(20);
-    // Sent once: behind the first frame it only listens.
+    // Sent once: after the first frame it only listens.
     expect(calls.filter(({ method }) => method === 'POST')).toHaveLength(1);
     expect(new Set(calls.slice(1).map(({ lastEventId }) => lastEventId)).size).toBeGreaterThan(20);
   });
@@ -101,7 +101,7 @@ describe('the client', () => {
     expect(data.filter(({ role }) => role === 'user')).toHaveLength(1);
   });
 
-  test('gives up with CONNECT_FAILED where nobody answers, and with the code of what was refused', async () => {
+  test('gives up with CONNECT_FAILED if no server answers, and with the code of a refusal', async () => {
     // One that no other test is given meanwhile.
     const url = `http://127.0.0.1:${await freePort()}`;
     const client = createClient({ ...QUICK, url, retries: 2 });
@@ -116,7 +116,7 @@ describe('the client', () => {
     await expect(known.inbox('nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  test('does not go on for ever with a server that only ever says hello', async () => {
+  test('does not retry forever with a server that only ever sends the first event', async () => {
     let count = 0;
     const server = createServer((_, response: ServerResponse) => {
       count++;
@@ -132,7 +132,7 @@ describe('the client', () => {
     server.close();
   });
 
-  test('a server that went silent is left, and the stream goes on', async () => {
+  test('disconnects from a silent server, and the stream resumes', async () => {
     let count = 0;
     const session = 'id: 1.0\ndata: {"type":"session","sessionId":"s","sessionKey":"k","inboxId":"i"}\n\n';
     const done =
@@ -151,7 +151,7 @@ describe('the client', () => {
     server.close();
   });
 
-  test('stops listening when it is told to, and the turn goes on', async () => {
+  test('stops listening on request, and the turn continues', async () => {
     const { opened, open } = gate();
     await using at = await openServer(scripted([{ wait: opened, text: 'later' }]));
     const client = createClient({ ...QUICK, url: at.url });

@@ -94,7 +94,7 @@ describe('a cut', () => {
     );
   });
 
-  test('by any strategy summarises or keeps every entry, and what is kept is a request of its own (I-6)', () => {
+  test('by any strategy summarizes or keeps every entry, and what is kept is a valid request (I-6)', () => {
     fc.assert(
       fc.property(
         histories,
@@ -171,7 +171,7 @@ describe('a cut', () => {
     }
     for (let wanted = 4; wanted < 40; wanted++)
       expect(safeCut(list.entries, wanted)).toBe(wanted - (wanted % 4));
-    // Before the second turn there is none to keep to, so the first turn goes.
+    // Before the second turn there is no boundary to keep to, so the first turn goes.
     for (let wanted = 0; wanted < 4; wanted++) expect(safeCut(list.entries, wanted)).toBe(4);
   });
 

@@ -84,7 +84,7 @@ describe('the kind of a home', () => {
     expect(readdirSync(home)).toEqual(before);
   });
 
-  test('is nobody’s business who talks to a server', async () => {
+  test('does not matter to a client of a server', async () => {
     using place = new ConfigHome();
     const home = await put(join(place.cwd, 'home'), 'sqlite', 'jsonl');
     const flags = { home, url: 'http://127.0.0.1:1' };

@@ -69,7 +69,7 @@ describe('an engine as configured', () => {
     expect(existsSync(join(home.cwd, 'home'))).toBe(false);
   });
 
-  test('a server on this machine is sent to when it is named, and never given the key of somebody else', async () => {
+  test('a server on this machine is used when it is named, and never receives the key of another provider', async () => {
     await using server = await openOpenAiServer({
       script: [{ blocks: [{ type: 'text', text: 'hello from here' }] }],
     });

@@ -13,7 +13,7 @@ interface Case {
   readonly flag?: string;
   readonly env: string;
   readonly fallback: unknown;
-  /** May stand in a file of a folder nobody trusted. */
+  /** Settings that a file of an untrusted folder may set. */
   readonly free: boolean;
   readonly value: fc.Arbitrary<unknown>;
 }
@@ -183,7 +183,7 @@ describe('who says what holds', () => {
     expect(files.user).toBe(join(homedir(), '.config', 'reprise', 'config.json'));
   });
 
-  test('a path is meant from where it is said: the current folder, or the folder of the file', async () => {
+  test('a path is relative to its source: the current folder, or the folder of the file', async () => {
     using home = new ConfigHome();
     expect((await home.load({ REPRISE_HOME: 'data' })).config.home).toBe(join(home.cwd, 'data'));
     expect((await home.load({}, { home: '../data' })).config.home).toBe(join(home.root, 'data'));
@@ -213,7 +213,7 @@ describe('who says what holds', () => {
     expect(origins.get('agents.main.systemPrompt')?.source).toBe('user');
   });
 
-  test('a key that is set chooses the model, unless somebody named one', async () => {
+  test('a key that is set chooses the model, unless a model is named', async () => {
     using home = new ConfigHome();
     const model = async (env: Record<string, string>): Promise<readonly unknown[]> => {
       const { config, origins } = await home.load(env);
@@ -239,7 +239,7 @@ describe('who says what holds', () => {
     expect(await model({})).toEqual(['anthropic', home.userFile]);
   });
 
-  test('a slip in a variable is told, and variables of others are left alone', async () => {
+  test('a typing error in a variable is reported, and variables of other programs are left alone', async () => {
     using home = new ConfigHome();
     const { warnings } = await home.load({ REPRISE_MODLE: 'x', REPRISE_PROPERTY_RUNS: '9', MODEL: 'y' });
     expect(warnings).toEqual(['REPRISE_MODLE is no setting. Did you mean REPRISE_MODEL?']);

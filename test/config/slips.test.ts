@@ -80,7 +80,7 @@ describe('a slip in a file', () => {
     [{ agents: { 'No Agent': { model: 'offline' } } }, 'not a valid agent id', 'No Agent'],
     [[1], 'is not an object of settings', ''],
   ])(
-    'a wrong value is told with its path, the file and what is allowed: %j',
+    'a wrong value is reported with its path, the file and the allowed values: %j',
     async (content, what, allowed) => {
       const error = await slip(content);
       expect(error.code).toBe('CONFIG_INVALID');
@@ -109,7 +109,7 @@ describe('a slip in a file', () => {
     expect(error.message).toContain(`${error.file} line ${line} column ${column}: `);
   });
 
-  test('a wrong value is told with its line', async () => {
+  test('a wrong value is reported with its line', async () => {
     const error = await slip('{\n  "model": "offline",\n  "server": {\n    "port": -1\n  }\n}');
     expect(error.message).toContain(`${error.file} line 4`);
   });
@@ -192,7 +192,7 @@ describe('what is in the way of a file', () => {
     expect((await home.load()).config.maxSteps).toBe(7);
   });
 
-  test('a file with keys that others can read is told once', async () => {
+  test('a file with keys that other users can read is reported once', async () => {
     using home = new ConfigHome();
     home.user({ models: { openai: { apiKey: 'k' } } });
     chmodSync(home.userFile, 0o644);

@@ -127,7 +127,7 @@ describe('a config file of the current folder', () => {
     ]);
   });
 
-  test('is remembered in a file nobody else can read, beside what was trusted before', async () => {
+  test('is stored in a file that no other user can read, beside earlier trust', async () => {
     using home = new ConfigHome();
     home.project('{"home": "/a"}');
     await home.trust();

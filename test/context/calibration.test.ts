@@ -21,7 +21,7 @@ function learn(reports: readonly number[], from?: Calibration): Calibration | un
 }
 
 describe('calibration', () => {
-  test('a model nobody has asked yet gets the margin', () => {
+  test('a model without reported usage gets the margin', () => {
     expect(SAFETY_MARGIN).toBe(1.2);
     expect(calibratedTokens(1000)).toBe(1200);
   });
@@ -33,7 +33,7 @@ describe('calibration', () => {
     expect(counted).toBeLessThan(14_200);
   });
 
-  test('one absurd report does little, and a model that changed is learned anew', () => {
+  test('one absurd report does little, and a model that changed is calibrated again', () => {
     const steady = learn(Array.from({ length: 20 }, () => 1.1));
     expect(learn([30], steady)?.factor).toBeLessThan(1.16);
     expect(learn([0.01], steady)?.factor).toBeGreaterThan(1.05);
@@ -54,7 +54,7 @@ describe('calibration', () => {
     expect(calibratedTokens(100_000, known)).toBeLessThan(100_000 * SAFETY_MARGIN * 1.1);
   });
 
-  test('overhead and factor are told apart in any order of sizes', () => {
+  test('overhead and factor are separated in any order of sizes', () => {
     const sizes = fc.array(fc.integer({ min: 300, max: 150_000 }), { minLength: 8, maxLength: 40 });
     fc.assert(
       fc.property(

@@ -91,7 +91,7 @@ describe('splitting and chunking', () => {
     expect(Math.abs(tokensOf(older) - tokensOf(newer))).toBeLessThan(300);
   });
 
-  test('messages are counted by themselves where nobody says how, entries and the results of APIs too', () => {
+  test('messages are counted by default, entries and the results of APIs too', () => {
     const list = new EntryList();
     for (let i = 0; i < 6; i++) {
       list.user('a question '.repeat(40));

@@ -27,7 +27,7 @@ describe('tokens of messages', () => {
     expect(estimateTokens(message)).toBeGreaterThan(longer);
   });
 
-  test('an image counts by its pixels, at most what a provider keeps of it, and the most when nobody knows', () => {
+  test('an image counts by its pixels, at most what a provider keeps of it, and the most if its size is unknown', () => {
     expect(estimateImageTokens(pngBase64(300, 250), 'image/png')).toBe(100);
     expect(estimateImageTokens(pngBase64(8000, 8000), 'image/png')).toBe(1600);
     // Shrunk to 1568 x 157 before it is counted.

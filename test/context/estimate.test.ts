@@ -55,7 +55,7 @@ describe('the token estimate', () => {
     );
   });
 
-  test('never falls when a text goes on, and a text costs what its parts cost', () => {
+  test('never falls when a text grows, and a text costs what its parts cost', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         const whole = estimateTextTokens(a + b);

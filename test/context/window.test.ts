@@ -59,7 +59,7 @@ describe('the window of a model (S7)', () => {
     expect(resolveContextWindow({ contextTokens: 16_000 }).source).toBe('option');
   });
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a window of %s is none', (tokens) => {
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a window of %s is no window', (tokens) => {
     expect(resolveContextWindow({ contextWindow: tokens, contextTokens: tokens }).source).toBe('default');
   });
 

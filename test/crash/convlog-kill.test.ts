@@ -64,7 +64,7 @@ test(
         driver.kill('SIGKILL');
         await driver.exited;
         read.push(lines());
-        // All of it is read, and nobody can be killed on the way any more.
+        // All of it is read, so no process can be killed while reading any more.
         if (read.at(-1) === long.length) break;
       }
       console.log(`lines read before each kill: ${read.join(', ')}`);

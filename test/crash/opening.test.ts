@@ -123,7 +123,7 @@ async function contents(store: Store, id: string): Promise<unknown[]> {
 
 interface Rounds {
   readonly folder: string;
-  /** The syncs before which it is killed, each in a home of its own. By default every sync. */
+  /** The syncs before which it is killed, each in its own home. By default every sync. */
   readonly at?: readonly number[];
   /** Cuts the power of the disk that `folder` is on, and starts it again. */
   readonly cut?: (call: number) => Promise<void>;

@@ -13,10 +13,10 @@ async function finish(client: Client, inboxId: string): Promise<string> {
   return text;
 }
 
-describe('a server that is killed while a message is said again', () => {
+describe('a server that is killed while a message is sent again', () => {
   // From before the request has arrived until after it was answered: whatever moment it dies in, the same holds.
   test.each([0, 1, 3, 'all'])(
-    'has said it once when it is asked again with the same key (killed after %s looks)',
+    'has stored it once when the request is repeated with the same key (killed after %s looks)',
     async (looks) => {
       await using home = new ServerHome();
       const first = await home.start(['one', 'two…']);

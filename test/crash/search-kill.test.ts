@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => removeHome(home));
 
 test(
-  'I-66 a process killed while it indexes leaves an index that is right, and another goes on with it',
+  'I-66 a process killed while it indexes leaves a correct index, and another process continues it',
   async () => {
     const random = createRandom(66);
     const indexed: number[] = [];
@@ -42,7 +42,7 @@ test(
       if (linesIn() === LINES) discardIndex();
       const before = linesIn();
       const driver = await startDriver({ store: 'jsonl', home, durability: 'os' });
-      // Answered at once; the thread that was made for it goes on with the index.
+      // Answered at once; the thread that was started for it continues with the index.
       await driver.send({ op: 'search', text: 'foxes' });
       while (linesIn() === before) await new Promise((resolve) => setImmediate(resolve));
       await new Promise((resolve) => setTimeout(resolve, random.integer(0, 40)));
@@ -70,7 +70,7 @@ function discardIndex(): void {
   searcher.close();
 }
 
-/** While somebody else makes and replaces it. */
+/** While another process creates and replaces it. */
 function linesIn(): number {
   if (!existsSync(join(home, 'search.db'))) return 0;
   try {

@@ -16,7 +16,7 @@ async function until(isSo: () => Promise<boolean>, what: string): Promise<void> 
 }
 
 describe('a server that is killed in the middle of an answer', () => {
-  test('takes the answer up again; the stream is told what was kept, the session and the queue go on', async () => {
+  test('continues the answer; the stream reports what was stored, the session and the queue continue', async () => {
     await using home = new ServerHome();
     const first = await home.start(['one two three…']);
     const events: StreamEvent[] = [];
@@ -26,7 +26,7 @@ describe('a server that is killed in the middle of an answer', () => {
     for await (const event of stream) {
       events.push(event);
       if (textOf(events) !== 'one two three' || killed !== undefined) continue;
-      // Accepted before the end of the process, so it runs behind it.
+      // Accepted before the end of the process, so it runs after it.
       ({ inboxId } = await clientOf(first).inbound({ text: 'and then?', channel: 'web', sessionId: 's' }));
       await killServer(first);
       killed = home.start(['four five six', 'seven', 'eight']);

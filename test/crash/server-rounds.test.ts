@@ -13,7 +13,7 @@ test(
 );
 
 test(
-  'T95: SIGTERM under 16 clients, who go on asking, ends it in order; what was acknowledged is kept and answered',
+  'T95: SIGTERM under 16 clients that keep sending ends it in order; what was acknowledged is stored and answered',
   async () => console.log(await serverStop({ seed: SEED, look })),
   300_000,
 );

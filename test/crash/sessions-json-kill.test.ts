@@ -54,7 +54,7 @@ const halves = (home: string): string[] =>
 const textOf = (home: string): string => readFileSync(fileOf(home), 'utf8');
 const idsIn = (text: string): string[] =>
   Object.values(JSON.parse(text) as Index).map(({ sessionId }) => sessionId);
-/** An edited file need not be JSON of ours. */
+/** An edited file need not be JSON that we wrote. */
 const has = (home: string, id: string): boolean => textOf(home).includes(`"sessionId":"${id}"`);
 
 describe.skipIf(!supported)(title, () => {

@@ -24,7 +24,7 @@ function mayLive(): void {
   for (const name of readdirSync(home)) if (name.startsWith('die-')) rmSync(join(home, name));
 }
 
-/** What the parent was told, and whether the child is in the trash, once a process has had its time. */
+/** What the parent received, and whether the child is in the trash, once a process has had its time. */
 async function settle(): Promise<{ results: string[]; isDeleted: boolean }> {
   {
     await using driver = await start();

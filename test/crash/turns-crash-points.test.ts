@@ -48,7 +48,7 @@ async function askToDie(driver: DriverProcess, text: string): Promise<SentMessag
   return message;
 }
 
-/** Whoever opens the home takes up what waits, without being asked, perhaps before it says that it is open. */
+/** A process that opens the home runs pending messages by itself, perhaps before it reports that it is open. */
 async function startToDie(): Promise<void> {
   await using driver = await start().catch(() => undefined);
   if (driver !== undefined) expect(await driver.exited).toMatchObject({ signal: 'SIGKILL' });
@@ -76,7 +76,7 @@ describe('T42 a process that dies inside a tool', () => {
     }
   });
 
-  test('is interrupted when the tool was not safe: it is not run again, and the next message goes on', async () => {
+  test('is interrupted when the tool was not safe: it is not run again, and the next message runs', async () => {
     mayDie('in-unsafe');
     await using first = await start();
     const message = await askToDie(first, 'm1 | safe unsafe');
@@ -101,7 +101,7 @@ describe('T42 a process that dies inside a tool', () => {
     expect(await judge([message, next])).toEqual([]);
   });
 
-  test('goes on by itself when every tool was safe', async () => {
+  test('continues by itself when every tool was safe', async () => {
     mayDie('in-safe');
     await using first = await start();
     const message = await askToDie(first, 'm1 | safe safe');
@@ -151,7 +151,7 @@ describe('a message that kills its process each time', () => {
   });
 });
 
-test('a turn whose process died when its end was stored has ended, and nobody runs it again', async () => {
+test('a turn whose process died when its end was stored has ended, and no process runs it again', async () => {
   mayDie('after-end');
   await using first = await start();
   const message = await askToDie(first, 'm1 | safe');

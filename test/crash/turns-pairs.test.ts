@@ -81,7 +81,7 @@ describe('a process that is killed in a turn that is written at its end', () => 
     expect(notes(home, 'complaints')).toEqual([]);
   });
 
-  test('in a tool with side effects does not run it again, tells its sender, and goes on', async () => {
+  test('in a tool with side effects does not run it again, informs its sender, and continues', async () => {
     const text = 'm1 | safe unsafe';
     await dieOf(text, 'in-unsafe');
     expect(await stored()).toEqual(FIRST);
@@ -99,7 +99,7 @@ describe('a process that is killed in a turn that is written at its end', () => 
     expect(notes(home, 'complaints')).toEqual([]);
   });
 
-  test('with the pair landed: its row is told in the same step, and it is not answered again', async () => {
+  test('with the pair stored: its row ends in the same step, and it is not answered again', async () => {
     await dieOf('m1 | safe', 'after-end');
     mayLive();
     {

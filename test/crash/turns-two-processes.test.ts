@@ -91,7 +91,7 @@ for (const store of ['jsonl', 'sqlite'] as const) {
         const first = await send(a, 'm1 | safe | wait safe');
         await until(() => isAsked('m1'), 'the first is in its turn');
         const second = await send(b, 'm2 | unsafe');
-        // At rest: it has asked for the session and was told that another has it.
+        // At rest: it has asked for the lease, and another process holds it.
         expect(await b.send({ op: 'idle' })).toMatchObject({ ok: true });
         stretchLeases();
         a.kill();
@@ -120,7 +120,7 @@ for (const store of ['jsonl', 'sqlite'] as const) {
     test('answer each other’s messages in order, and either may be closed first', async () => {
       const a = await open();
       await using b = await open();
-      // Nobody was first: whoever asks at once for a session that is not there yet gets the same one.
+      // Neither was first: two callers that ask at once for a session that does not exist yet get the same one.
       const asked = [a, b, a, b].map((engine) => engine.session(session));
       const [one, other, ...more] = (await Promise.all(asked)) as [Session, Session, ...Session[]];
       for (const { id } of [other, ...more]) expect(id).toBe(one.id);
@@ -152,7 +152,7 @@ for (const store of ['jsonl', 'sqlite'] as const) {
       stop.abort();
       await expect(again.result).rejects.toMatchObject({ code: 'ABORTED' });
       await b.store.inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
-      // In the middle of its call: nobody waits for the model to come to an end.
+      // In the middle of its call: the stop does not wait for the model.
       await expect(first.result).rejects.toMatchObject({ code: 'ABORTED' });
       letGo();
       await a.idle();
@@ -160,7 +160,7 @@ for (const store of ['jsonl', 'sqlite'] as const) {
       expect(isAsked('m2')).toBe(false);
     });
 
-    test('a holder that lost the session without knowing it leaves the end to whoever has it now', async () => {
+    test('a holder that lost the session without knowing it leaves the end to the present holder', async () => {
       await using a = await open();
       await using b = await open();
       const first = (await a.session(session)).send('m1 | wait safe | unsafe');
@@ -185,7 +185,7 @@ for (const store of ['jsonl', 'sqlite'] as const) {
       expect(message.state).toBe('done');
     });
 
-    test('an engine that is closed tells those who wait for another’s answer, and the message stays', async () => {
+    test('an engine that is closed fails callers that wait for another engine’s answer, and the message stays', async () => {
       await using a = await open();
       const b = await open();
       const first = (await a.session(session)).send('m1 | wait safe');

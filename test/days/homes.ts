@@ -110,7 +110,7 @@ export function writeClassic(root: string): void {
   write(JSON.stringify(index), folder, 'sessions.json');
 }
 
-/** The four tables; tools leave no rows, and a summary is an assistant row behind the boundary. */
+/** The four tables; tools leave no rows, and a summary is an assistant row after the boundary. */
 export function writeZeroclaw(root: string): void {
   const folder = join(root, 'workspace', 'memory');
   mkdirSync(folder, { recursive: true });

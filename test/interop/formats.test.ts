@@ -199,7 +199,7 @@ describe('Markdown of a session', () => {
     return lines.join('\n');
   }
 
-  test('T79 holds no HTML, link, image or heading of anybody else', async () => {
+  test('T79 holds no HTML, link, image or heading from a message', async () => {
     const store = await trickyStore();
     for (const { id } of (await store.list({ limit: 100 })).sessions) {
       const text = prose(await render(store, id, 'markdown'));
@@ -267,7 +267,7 @@ describe('v3', () => {
 });
 
 describe('API messages', () => {
-  test('are what a model would be sent now, or all that was said', async () => {
+  test('are what a model would be sent now, or all messages', async () => {
     const store = await freshStore();
     await fillStore(store);
     const now = JSON.parse(await render(store, 'main-1', 'anthropic')) as JsonObject[];

@@ -38,7 +38,7 @@ function spokenOf(messages: Messages): unknown[] {
 interface LayoutCase {
   readonly layout: string;
   readonly id: (id: string) => string;
-  /** What is said, as far as the layout can hold it. */
+  /** The messages, as far as the layout can hold them. */
   readonly said: (entries: readonly Entry[]) => unknown;
   readonly settings: boolean;
   readonly branches: boolean;
@@ -131,7 +131,7 @@ describe.each(CASES)('sessions written for $layout and read back', (held) => {
     }
   });
 
-  test('keep the label of a session nobody gave a title, so that its list looks the same', async () => {
+  test('keep the label of a session without a title, so that its list looks the same', async () => {
     const source = await freshStore();
     await source.create({ id: '0123456789ab', key: 'agent:main:session:x', settings: { label: 'garden' } });
     await source.append('0123456789ab', [
@@ -186,7 +186,7 @@ describe.each(CASES)('sessions written for $layout and read back', (held) => {
     expect(await sizes()).toEqual(before);
   });
 
-  test('go back where they came from without a second copy of what is there', async () => {
+  test('are imported where they came from without a second copy of existing sessions', async () => {
     const { source, folder } = await scene();
     const before = (await everySession(source)).length;
     const report = await importFrom(source, folder, { dryRun: true });

@@ -68,7 +68,7 @@ describe('resolveSessionKey', () => {
     );
   });
 
-  test('linked accounts are one person, and nobody else becomes that person', () => {
+  test('linked accounts are one person, and no other sender becomes that person', () => {
     const rules = { dmScope: 'per-peer', identityLinks: { alice: ['tg:1', 'discord:2'] } } as const;
     const key = (channel: string, peer: string): string => resolveSessionKey({ channel, peer }, rules);
     expect(key('tg', '1')).toBe('agent:main:direct:alice');

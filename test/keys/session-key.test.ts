@@ -51,7 +51,7 @@ const HOSTILE = [
   'É',
 ];
 
-/** Ids nobody would choose and somebody will send. */
+/** Ids that no person would choose and some program will send. */
 const id = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(...LITERALS) },
   { weight: 2, arbitrary: fc.constantFrom(...HOSTILE) },

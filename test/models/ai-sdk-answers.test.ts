@@ -107,7 +107,7 @@ describe('an answer of Anthropic', () => {
     );
   });
 
-  test('is marked for the cache at tools, system prompt and the last two user turns, and not where told', async () => {
+  test('is marked for the cache at tools, system prompt and the last two user turns, and nowhere if switched off', async () => {
     const blocks = [{ type: 'text', text: 'ok' }] as const;
     await using server = await openAnthropicServer({ script: [{ blocks }, { blocks }, { blocks }] });
     const model = await anthropic(server, { cacheTtl: '1h' });
@@ -191,7 +191,7 @@ describe('an answer of Anthropic', () => {
     expect(finish?.usage?.output).toBe(15);
   });
 
-  test('that found the window full is an overflow, and a long one only if nothing was said', async () => {
+  test('that found the window full is an overflow, and one that stopped for its length only if it had no text', async () => {
     await using server = await openAnthropicServer({
       script: [
         { blocks: [], stop: 'window' },

@@ -92,7 +92,7 @@ describe('T52 what passes is tried again', () => {
     expect(sleeps).toEqual([ms]);
   });
 
-  test('unless that is longer than anybody waits: then the caller is told', async () => {
+  test('unless the wait is longer than the limit: then the caller gets the error', async () => {
     const reply = { ...A.rateLimited, headers: { 'retry-after': '3600' } };
     await using server = await openAnthropicServer({ script: [reply, ANSWER] });
     const { model, sleeps } = await patient('anthropic:claude-a', server);
@@ -101,7 +101,7 @@ describe('T52 what passes is tried again', () => {
     expect(sleeps).toEqual([]);
   });
 
-  test('only so often, and then the last failure is told', async () => {
+  test('only a limited number of times, and then the last failure is reported', async () => {
     await using server = await openAnthropicServer({ script: Array(9).fill(A.overloaded) });
     const { model, sleeps } = await patient('anthropic:claude-a', server);
     const { error } = await run(model, asking('hi'));
@@ -133,7 +133,7 @@ describe('T52 what passes is tried again', () => {
   });
 });
 
-describe('T52 what does not pass is told at once', () => {
+describe('T52 an error that does not pass is reported at once', () => {
   test.each<[string, WireFailure, string]>([
     ['400', A.tooLong, 'CONTEXT_OVERFLOW'],
     ['413', A.tooLarge, 'CONTEXT_OVERFLOW'],

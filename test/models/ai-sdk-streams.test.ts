@@ -92,7 +92,7 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
   });
 
   test.each(['cut', 'close'] as const)(
-    'that ends by a %s between two events fails and keeps what was said',
+    'that ends by a %s between two events fails and keeps the received text',
     async (how) => {
       const events = Array.from({ length: all }, (_, i) => i);
       await using server = await open(events.map((n) => deliver({ end: { after: n, how } })));
@@ -138,11 +138,11 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
     expect(server.waiting).toBe(1);
   });
 
-  test('that falls silent ends with MODEL_TIMEOUT, gives the socket back and keeps what was said', async () => {
+  test('that falls silent ends with MODEL_TIMEOUT, closes the socket and keeps the received text', async () => {
     await using server = await open([deliver({ end: { after: opening + 3, how: 'stall' } })]);
     const model = await modelOf(ref, server, { idleTimeoutMs: 90_000 });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    // Time passes, and quickly, once something was said.
+    // Time passes, and quickly, once text has arrived.
     let passing: NodeJS.Timeout | undefined;
     onTestFinished(() => {
       clearInterval(passing);
@@ -197,7 +197,7 @@ describe.each(PROVIDERS)('a stream of %s', (_name, open, ref, { opening, all }) 
   });
 });
 
-describe('a model object of somebody else', () => {
+describe('a model object of another package', () => {
   const USAGE = { inputTokens: {}, outputTokens: {} };
   const deaf = (doStream: (options: { abortSignal?: AbortSignal }) => Promise<unknown>): LanguageModelV4 =>
     ({ specificationVersion: 'v4', provider: 'deaf', modelId: 'm', supportedUrls: {}, doStream }) as never;
@@ -272,7 +272,7 @@ describe('a model object of somebody else', () => {
         stream: new ReadableStream(
           {
             start: (controller) => void here.on('message', (part) => controller.enqueue(part)),
-            // Somebody waits: the part is on its way, and then nothing of this process runs for longer than allowed.
+            // A reader waits: the part is on its way, and then nothing in this process runs for longer than allowed.
             pull: () =>
               void setImmediate(() => {
                 there.postMessage(parts.shift());

@@ -180,7 +180,7 @@ describe('a failed call', () => {
     expect([error.code, error.details['retryable']]).toEqual([code, retryable]);
   });
 
-  test('tells who, what and how long to wait', () => {
+  test('reports provider, cause and how long to wait', () => {
     const headers = { 'retry-after': '7', 'request-id': 'req_1' };
     const error = judge({ status: 429, codes: ['rate_limit_error'], message: 'slow', headers });
     expect(error.details).toMatchObject({

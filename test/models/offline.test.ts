@@ -49,7 +49,7 @@ describe('the offline model', () => {
     expect(await textOf(model, { messages: carried })).toContain('Zoe');
   });
 
-  test('repeats what it was told', async () => {
+  test('repeats the message', async () => {
     const conversation = ['first thing', 'ok', 'second thing about cats', 'ok'] as const;
     const ask = (question: string): Promise<string> => textOf(model, asking(...conversation, question));
     expect(await ask('What did I say?')).toBe('You said:\n1. first thing\n2. second thing about cats');
@@ -95,7 +95,7 @@ describe('the offline model', () => {
     expect(finish?.stopReason).toBe('toolUse');
   });
 
-  test('calls several at once, and badly when told to', async () => {
+  test('calls several at once, and badly when asked to', async () => {
     const ask = 'call read_file with {"path":"a"} and call read_file with {"path":"b"}';
     const { finish } = await run(model, { ...asking(ask), tools: TOOLS });
     const calls = finish?.message.content.filter(({ type }) => type === 'toolCall');
@@ -120,7 +120,7 @@ describe('the offline model', () => {
     expect(events.some(({ type }) => type === 'tool_call')).toBe(false);
   });
 
-  test('tells what a tool said, in words of the tool', async () => {
+  test('reports the result of a tool, in words of the tool', async () => {
     const list = new EntryList();
     list.user('read the file a.txt');
     const first = await run(model, { ...requestFor(model, list.entries), tools: TOOLS });

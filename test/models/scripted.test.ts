@@ -42,7 +42,7 @@ describe('a scripted model', () => {
     model.assertDone();
   });
 
-  test('fails where it is told to, with what came before', async () => {
+  test('fails where the script says so, with what came before', async () => {
     const error = new RepriseError('MODEL_RATE_LIMITED', 'slow down');
     const model = createScriptedModel([error, { text: 'partial', error }]);
     expect(await run(model, asking('1'))).toMatchObject({ error, events: [] });
@@ -71,7 +71,7 @@ describe('a scripted model', () => {
     model.assertDone();
   });
 
-  test('complains about steps nobody asked for', async () => {
+  test('complains about steps that no request used', async () => {
     const model = createScriptedModel(['one', 'two']);
     await run(model, asking('1'));
     expect(() => model.assertDone()).toThrow(/1 step of the script left/);
@@ -79,7 +79,7 @@ describe('a scripted model', () => {
     expect(() => model.assertDone()).not.toThrow();
   });
 
-  test('complains about calls nobody expected, even where the caller swallowed the failure', async () => {
+  test('complains about calls that the script did not expect, even if the caller swallowed the failure', async () => {
     const model = createScriptedModel();
     const { error } = await run(model, asking('1'));
     expect(error?.message).toContain('request 0 was not expected');

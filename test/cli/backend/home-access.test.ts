@@ -10,7 +10,7 @@ import { cliEnv } from '../../support/processes/cli-env.ts';
 
 import { openClawHome, zyhiveHome } from '../../support/store/source-homes.ts';
 
-/** Each command is a process of its own, and machines can be busy. */
+/** Each command is a separate process, and machines can be busy. */
 const timeout = 60_000;
 /** The superuser may read everything, so the command runs as `nobody` then. */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};

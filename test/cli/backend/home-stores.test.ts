@@ -8,7 +8,7 @@ import { type Ran, runBeside, startServer } from '../../support/processes/comman
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-home-stores-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** A session in which somebody has said something; those of all kinds get different words. */
+/** A session with a message; sessions of different kinds get different words. */
 async function homeWith(name: string, ...kinds: readonly StoreKind[]): Promise<string> {
   const home = join(root, name);
   for (const kind of kinds) {
@@ -56,7 +56,7 @@ describe('a home that holds a database', () => {
     },
   );
 
-  test('is what a doctor names who was told of another kind', async () => {
+  test('is what a doctor names if another kind was requested', async () => {
     const home = await homeWith('doctor', 'jsonl');
     const { status, stdout } = await run(home, 'doctor', '--store', 'sqlite');
     expect([status, stdout]).toEqual([

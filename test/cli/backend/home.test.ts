@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
 import { COMMAND } from '../../support/processes/bundled-command.ts';
 
-/** Each command is a process of its own, and machines can be busy. */
+/** Each command is a separate process, and machines can be busy. */
 const timeout = 180_000;
 
 let home = '';
@@ -124,7 +124,7 @@ describe('a home from the command line', () => {
     using copied = copyHome();
     const { run } = copied;
     expect(run('verify')).toMatchObject({ status: 0, stdout: 'clean\n' });
-    // A sound session keeps its key: there is nothing to go on from.
+    // A sound session keeps its key: there is nothing to repair.
     expect(run('repair', 'second')).toMatchObject({
       status: 0,
       stdout: 'Nothing to repair: second is not damaged.\n',
@@ -170,7 +170,7 @@ describe('a home from the command line', () => {
     expect(run('verify', fixed.repaired).status).toBe(0);
   });
 
-  test('a cut transcript: show and verify say which lines are lost, and the session goes on', {
+  test('a cut transcript: show and verify say which lines are lost, and the session continues', {
     timeout,
   }, async () => {
     const cut = mkdtempSync(join(tmpdir(), 'reprise-cut-'));
@@ -236,14 +236,14 @@ describe('a home from the command line', () => {
     }
   });
 
-  test('doctor says what is there and whether something wants a look', () => {
+  test('doctor reports the state of the home and what needs attention', () => {
     const { status, stdout } = reprise('doctor');
     expect(status).toBe(0);
     expect(stdout).toMatch(/ok {3}home: .*ok {3}quarantine: empty.*\d+ sessions/s);
     expect(stdout).toMatch(/disk: [\d,]+ MiB free; no turn starts below [\d,]+ MiB/);
   });
 
-  test('an index that is damaged or lost leaves no gap in the list, and doctor tells what became of it', {
+  test('an index that is damaged or lost leaves no gap in the list, and doctor reports what became of it', {
     timeout,
   }, () => {
     using copied = copyHome();

@@ -6,7 +6,7 @@ import { openStore } from '../../../src/config/open.ts';
 import { reprise } from '../../support/processes/command-line.ts';
 import { cannotLock, free, lock } from '../../support/store/no-writing.ts';
 
-/** Each command is a process of its own, and machines can be busy. */
+/** Each command is a separate process, and machines can be busy. */
 const timeout = 180_000;
 const KINDS = { jsonl: 'control.db', sqlite: 'store.db' } as const;
 

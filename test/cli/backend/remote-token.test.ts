@@ -12,7 +12,7 @@ import { createOfflineModel } from '../../../src/models/offline/offline-model.ts
 import { type Served, serve } from '../../../src/server/serve.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 
-/** A server of somebody else: it keeps every header it is sent. */
+/** A server of another person: it records every header it receives. */
 async function openCollector(
   answer: { readonly status?: number; readonly location?: string } = {},
 ): Promise<AsyncDisposable & { readonly url: string; readonly tokens: (string | undefined)[] }> {

@@ -39,7 +39,7 @@ beforeAll(async () => {
     ] as const)
       await engine.store.create({ id, key: `agent:main:session:${id}`, settings: { model } });
     await engine.store.append('other', [{ type: 'message', message: { role: 'user', content: 'paint it' } }]);
-    // Last: here its owner goes on.
+    // Last: here its owner continues.
     const chat = await engine.session('agent:main:main');
     for (const text of ['my name is Ada', 'the red fox']) await chat.send(text).result;
   }
@@ -56,7 +56,7 @@ function run(args: readonly string[], input?: string): Ran {
   return reprise(args, { env, ...(input !== undefined && { input }) });
 }
 
-test('a session the server cannot read does not keep its other sums from being told, and what lacks is said', {
+test('a session the server cannot read does not hide the other sums, and the gap is reported', {
   timeout,
 }, () => {
   const file = join(home, 'agents', 'main', 'sessions', 'elsewhere.jsonl');
@@ -74,7 +74,7 @@ test('a session the server cannot read does not keep its other sums from being t
   expect(run(['stats', '--by', 'model']).stderr).not.toContain('not everything');
 });
 
-test('sums up what the models of a server used, in one of its periods', { timeout }, () => {
+test('sums the usage of the models of a server in one of its periods', { timeout }, () => {
   const { data, from, to, stored } = JSON.parse(run(['stats', '--days', '2', '--json']).stdout);
   // One day, or the two that a midnight lies between.
   const days = (data as { by: string; name: string; turns: number }[]).filter(({ by }) => by === 'day');
@@ -152,7 +152,7 @@ test('what is around an entry is one page of a server, however long the history 
   });
 });
 
-test('a chat goes on where it stopped, with commands, and one question begins a session', { timeout }, () => {
+test('a chat resumes where it stopped, with commands, and -p starts a new session', { timeout }, () => {
   const { stdout, stderr, status } = run(['chat'], 'what is my name?\n/history 1\n/nonsense\n');
   expect(status).toBe(0);
   expect(stdout).toMatch(/your name is Ada[\s\S]*assistant: /);
@@ -169,7 +169,7 @@ interface Said {
   readonly role: string;
 }
 
-test('-c and a bare chat go on where the owner was last, as at home, and what -p --json prints is the same', {
+test('-c and a bare chat resume the last session, as at home, and -p --json prints the same', {
   timeout,
 }, async () => {
   const own = mkdtempSync(join(tmpdir(), 'reprise-both-'));
@@ -190,7 +190,7 @@ test('-c and a bare chat go on where the owner was last, as at home, and what -p
       expect(stdout).toContain('Ada');
       expect(stderr).toContain('Written to all.jsonl as v3.');
       const rows = ask(['tail', '@last', '--json']).stdout.trim().split('\n');
-      // Those that an engine notes for itself a server tells as they are stored, not of what is past.
+      // A server returns entries that an engine writes for itself only as they are stored, not past ones.
       const said = rows.map((row) => JSON.parse(row) as Said).filter(({ role }) => role !== 'custom');
       return [asked, asked['usage'] as object, ...said].map((each) => Object.keys(each).toSorted());
     });
@@ -244,7 +244,7 @@ test.each(['--model', '--profile', '--store'])('%s is for a home and is refused 
   });
 });
 
-test('what is said again is answered here, and what began with a slash reaches the model', {
+test('a retried message is answered here, and text that began with a slash reaches the model', {
   timeout,
 }, () => {
   const { stdout, stderr } = run(
@@ -297,7 +297,7 @@ test.skipIf(!hasTerminals())(
   },
 );
 
-test('a server asks the model a session names; one that it cannot ask keeps nobody waiting', {
+test('a server uses the model that a session names; an unavailable one blocks no client', {
   timeout,
 }, () => {
   for (const [id, model] of [
@@ -311,12 +311,12 @@ test('a server asks the model a session names; one that it cannot ask keeps nobo
   }
 });
 
-test('tail -f tells what is said on the server', { timeout }, async () => {
+test('tail -f prints what is stored on the server', { timeout }, async () => {
   const { url, tokenFile } = server;
   const child = start(['tail', '-f', 'other', '--json', '-n', '1', '--url', url, '--token-file', tokenFile]);
   const ended = once(child, 'exit');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  // Programs are told of every entry, also of those an engine notes for itself.
+  // Programs receive every entry, also those an engine writes for itself.
   const next = async (): Promise<{ readonly role?: string }> => {
     const row = JSON.parse(String((await lines.next()).value)) as { readonly role?: string };
     return row.role === 'custom' ? next() : row;

@@ -38,7 +38,7 @@ const toolResult = (toolCallId: string): PiMessage => ({
 
 interface Desk {
   readonly path: string;
-  /** The file opened anew by pi. */
+  /** The file, opened again by pi. */
   pi(): SessionManager;
   read(): Promise<Transcript>;
 }
@@ -53,7 +53,7 @@ function desk(dir: ReturnType<typeof openTempDir>, file: SealedFile): Desk {
   };
 }
 
-/** Both sides open the file anew; what they agree on. */
+/** Both sides open the file again; what they agree on. */
 async function agreed({ pi, read }: Desk): Promise<NeutralContext> {
   const ours = ourContext((await read()).entries);
   expect(ours).toEqual(piContext(pi().buildSessionContext()));
@@ -161,7 +161,7 @@ describe('pi continues a file we wrote', () => {
     expect(transcript).toMatchObject({ sealed: true, corruptAt: undefined });
   });
 
-  test('before any answer, where pi writes the whole file once more: nothing is said twice', async () => {
+  test('before any answer, when pi writes the whole file once more: no message appears twice', async () => {
     using dir = openTempDir();
     const file = SealedFile.create();
     file.append([

@@ -7,7 +7,7 @@ import { RICH_WORDS, richSession } from './support/rich-session.ts';
 import { HEADER } from './support/sealed-file.ts';
 import { openTempDir } from './support/temp-dir.ts';
 
-describe('pi copies our lines, seals and all, into a file of its own', () => {
+describe('pi copies our lines, seals and all, into its own file', () => {
   test('forkFrom: read as a foreign file that says what ours says', async () => {
     using dir = openTempDir();
     const { file, id } = richSession();
@@ -29,7 +29,7 @@ describe('pi copies our lines, seals and all, into a file of its own', () => {
   });
 
   test.each(['leaf', 'plan', 'detour', 'compaction'] as const)(
-    'createBranchedSession at the %s: the one branch, with what it said',
+    'createBranchedSession at the %s: the one branch, with its messages',
     async (name) => {
       using dir = openTempDir();
       const { file, id } = richSession();

@@ -44,7 +44,7 @@ const filesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(
 
 async function kindsOf(driver: DriverProcess): Promise<string[]> {
   const { status, findings } = await must(driver, { op: 'verify' });
-  // A stray is told of and harms nobody; anything else would be a line without its blob.
+  // An unused blob is reported and harmless; anything else would be a line without its blob.
   expect(status).toBe('clean');
   return (findings as { kind: string }[]).map(({ kind }) => kind);
 }
@@ -56,7 +56,7 @@ async function expectPictures(driver: DriverProcess): Promise<void> {
   }
 }
 
-/** Meets the fault with the one append, then tells what is left in a process without faults. */
+/** Meets the fault with the one append, then reports what is left in a process without faults. */
 async function meet(
   at: TestHome,
   plan: Omit<FaultPlan, 'log'>,
@@ -68,7 +68,7 @@ async function meet(
     driver.send({ op: 'append', id: 's', ...say('beside') }),
   ]);
   if (!hasDied(answer)) {
-    // Whatever the disk said of blobs, others of the same batch and the store go on.
+    // Whatever the disk reported for blobs, other sessions of the same batch and the store continue.
     expect(beside).toMatchObject({ ok: true });
     await must(driver, { op: 'append', id: 's', ...say('next') });
     await driver.stop();

@@ -212,7 +212,7 @@ function peakRss({ pid }: DriverProcess): number {
   return Number(kib) * 1024;
 }
 
-/** What it has read so far, from files and from whoever else, in bytes. */
+/** What it has read so far, from files and other sources, in bytes. */
 function bytesRead({ pid }: DriverProcess): number {
   return Number(/rchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
 }

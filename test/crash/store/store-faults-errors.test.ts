@@ -73,7 +73,7 @@ describe.skipIf(!supported)(title, () => {
       await using driver = await startDriver(at.options('jsonl', plan));
       await must(driver, SESSION);
       for (let k = 0; k < 12; k++) {
-        // Two writes before those that fail: lines said at once would be one.
+        // Two writes before those that fail: lines appended at once would be one.
         if (calls === ALL_WRITES && k < 2) await until('a write', () => linesIn(at.transcript) > k);
         expect(await appendOne(driver, history)).toMatchObject({ ok: true });
       }
@@ -210,7 +210,7 @@ describe.skipIf(!supported)(title, () => {
     await must(driver, { op: 'append', id: 's', ...say('hello') });
     await until('the fault fires', () => readFaultLog(at.log).length > 0);
     await until('the journal is empty', () => journalRows(at) === 0);
-    // Noted when it fired: whoever looks at the transcript then may already see the second writing.
+    // Recorded when it fired: a reader of the transcript may then already see the second write.
     const before = statSync(at.log, { bigint: true }).mtimeNs;
     const after = statSync(at.transcript, { bigint: true }).mtimeNs;
     told(`T06 rewrite after a failed sync: ${after > before ? 'written again' : 'not written again'}`);

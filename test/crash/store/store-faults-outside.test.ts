@@ -59,7 +59,7 @@ describe.skipIf(!supported)(`before anything was synced${supported ? '' : ` (ski
     told('T01f after a crash: redone, writable, clean');
   });
 
-  test('T01f: and in a running process, once somebody reads it', async () => {
+  test('T01f: and in a running process, at the next read', async () => {
     using at = new TestHome();
     const { driver, wanted } = await unsynced(at);
     await using _driver = driver;
@@ -81,7 +81,7 @@ describe.skipIf(!supported)(`before anything was synced${supported ? '' : ` (ski
   });
 });
 
-/** Takes the lock as other tools do, and holds it until it is told to end. */
+/** Takes the lock as other tools do, and holds it until it is stopped. */
 const LOCKER = `
 import { writeFileSync, rmSync } from 'node:fs';
 const [, path] = process.argv;
@@ -166,17 +166,20 @@ describe('T20 a home that cannot be written', () => {
     }
   });
 
-  test.skipIf(!succeeds('prlimit', '--version'))('too few descriptors to open: said, nothing written', () => {
-    using at = new TestHome();
-    const open = `import { openStore } from ${JSON.stringify(OPEN_STORE)};
+  test.skipIf(!succeeds('prlimit', '--version'))(
+    'too few descriptors to open: reported, nothing written',
+    () => {
+      using at = new TestHome();
+      const open = `import { openStore } from ${JSON.stringify(OPEN_STORE)};
       await openStore({ kind: 'jsonl', home: process.argv[1] }).then(
         () => process.exit(0), ({ code, outcome, message, details }) => {
           process.exit(code === 'STORE_FAILED' && outcome === 'none' && message.includes('too many open files') && details.next ? 7 : 1);
         });`;
-    const codes = ['24', '28', '32'].map((limit) => {
-      const args = [`--nofile=${limit}`, process.execPath, '--input-type=module', '-e', open, at.home];
-      return exitCode('prlimit', ...args);
-    });
-    expect(codes).toEqual([7, 7, 7]);
-  });
+      const codes = ['24', '28', '32'].map((limit) => {
+        const args = [`--nofile=${limit}`, process.execPath, '--input-type=module', '-e', open, at.home];
+        return exitCode('prlimit', ...args);
+      });
+      expect(codes).toEqual([7, 7, 7]);
+    },
+  );
 });

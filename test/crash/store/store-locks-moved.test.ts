@@ -19,7 +19,7 @@ const CASES = KINDS.flatMap((kind) => REMOVALS.map((suffixes) => ({ kind, suffix
 
 describe('T30d side files removed under two live writers that rest', () => {
   test.each(CASES)(
-    '$kind $suffixes: each is told, goes on beside a third, and nothing is lost',
+    '$kind $suffixes: each gets an error, continues beside a third, and nothing is lost',
     async (which) => {
       await using scene = await MovedScene.open(which.kind);
       await scene.fill(30);
@@ -40,7 +40,7 @@ describe('T30d side files removed under two live writers that rest', () => {
     },
   );
 
-  test.each(KINDS)('%s: killed once they were told, they lose nothing', async (kind) => {
+  test.each(KINDS)('%s: killed after the error, they lose nothing', async (kind) => {
     await using scene = await MovedScene.open(kind);
     await scene.fill(32);
     scene.remove(['-wal', '-shm']);
@@ -50,7 +50,7 @@ describe('T30d side files removed under two live writers that rest', () => {
     await scene.judge('-wal,-shm, told, kill');
   });
 
-  test('a process that cannot leave keeps everybody else out, loudly, until it goes on', async () => {
+  test('a process that cannot close keeps all others out, with an error, until it continues', async () => {
     await using scene = await MovedScene.open('sqlite');
     const [active, paused] = scene.fleet as [DriverProcess, DriverProcess];
     await scene.fill(35);

@@ -54,7 +54,7 @@ async function startBusy(home: string, signals: string): Promise<Busy> {
     output = (output + chunk.toString()).slice(-10_000);
   });
   const [, pid = ''] = /pid (\d+)/.exec(await says(child, '\ncount ')) ?? [];
-  // It writes as long as it lives: whoever removes its home waits for the end of both, who share one output.
+  // It writes as long as it lives: before its home is removed, both must have ended, and both share one output.
   const end = async (): Promise<void> => {
     const gone = once(child, 'close');
     process.kill(Number(pid), 'SIGKILL');
@@ -71,7 +71,7 @@ const cannot =
   process.platform !== 'linux' ? 'needs /proc' : succeeds('bash', '-c', 'set -m') ? undefined : 'needs bash';
 
 describe.skipIf(cannot !== undefined)(`Ctrl-Z${cannot ? ` (skipped: ${cannot})` : ''}`, () => {
-  test(`a process stopped ${ROUNDS} times while it writes never locks out another, and goes on`, async () => {
+  test(`a process stopped ${ROUNDS} times while it writes never locks out another, and continues`, async () => {
     using at = new TestHome();
     await using other = await startDriver({ ...at.options('jsonl'), durability: 'os' });
     await must(other, SESSION);

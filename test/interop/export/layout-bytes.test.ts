@@ -163,7 +163,7 @@ test('claw0 classic: one index by the keys it looks for, transcripts named by ke
   });
 });
 
-test('ZeroClaw: four tables, no tool rows, the summary behind its boundary and before the last user message', async () => {
+test('ZeroClaw: four tables, no tool rows, the summary after its boundary and before the last user message', async () => {
   const store = await talk([SESSION, BEN]);
   await compacted(store, BEN.id);
   const path = join(await written(store, 'zeroclaw'), 'workspace', 'memory', 'sessions.db');

@@ -50,7 +50,7 @@ beforeAll(async () => {
   records.delete('backup');
 });
 
-/** What reading it gives: nothing wrong, or how it is told. Anything but a coded error goes through. */
+/** The result of reading it: no problem, or the error text. Any error without a code is rethrown. */
 async function harmOf(line: Buffer): Promise<string> {
   try {
     const parsed = parseRecord(line, 0);

@@ -142,7 +142,7 @@ describe('a backup', () => {
     }
   });
 
-  test('of a store that has lost a transcript is restored without it, and tells of it', async () => {
+  test('of a store that has lost a transcript is restored without it, and reports it', async () => {
     const home = at('lost');
     const key = 'agent:main:direct:lost';
     const ids: string[] = [];

@@ -41,9 +41,9 @@ const MOMENTS = [
 ] as const;
 
 describe.each(['migrate', 'restore'] as const)('a %s', (what) => {
-  test('that is killed goes on from where it was, and is exact at the end', async () => {
+  test('that is killed resumes where it stopped, and is exact at the end', async () => {
     const target = join(root, what);
-    // Again and again into the same place: each goes on with what the ones before have left.
+    // Again and again into the same target: each run continues what the ones before have left.
     for (const [moment, at] of MOMENTS) {
       const { signal, stderr } = driver(what, what === 'migrate' ? source : backup, target, moment, at);
       expect([signal, stderr], `${moment} ${at}`).toEqual(['SIGKILL', '']);

@@ -85,7 +85,7 @@ describe('a migration', () => {
     );
   });
 
-  test('lines of other tools keep their bytes and numbers, also when the index is made anew', async () => {
+  test('lines of other tools keep their bytes and numbers, also when the index is rebuilt', async () => {
     const [home, files] = [newHome(), newHome()];
     {
       await using store = await open('jsonl', home);
@@ -116,7 +116,7 @@ describe('a migration', () => {
     for (const name of readdirSync(files)) if (name.startsWith('control.db')) rmSync(join(files, name));
     await using anew = await open('jsonl', files);
     expect(before.equals(Buffer.from(await anew.exportSession('s')))).toBe(true);
-    // Bytes that are no UTF-8 are told of, as they were in the source.
+    // Bytes that are not UTF-8 are reported, as they were in the source.
     expect((await anew.verify()).findings.map(({ kind }) => kind)).toEqual(['bad-utf8']);
   });
 
@@ -140,7 +140,7 @@ describe('a migration', () => {
     await using target = await open('sqlite', newHome());
     let reads = 0;
     const source = beforeEachPass(writer, async () => {
-      // Behind the first pass, before both are compared.
+      // After the first pass, before both are compared.
       if (++reads === 2) await writer.create({ id: 'late', key: 'agent:main:late' });
     });
     const report = await migrateStore(source, target, { run: 'y' });
@@ -203,7 +203,7 @@ describe('a migration', () => {
   });
 
   const why = cannotMount();
-  test.skipIf(why !== undefined)('goes on when a disk that was full has room again', async () => {
+  test.skipIf(why !== undefined)('resumes when a disk that was full has room again', async () => {
     await using source = await open('memory', '');
     const { id } = await source.create({ key: 'agent:main:main' });
     for (let n = 0; n < 12; n++) await source.append(id, [user(String(n).repeat(300_000))]);
@@ -219,7 +219,7 @@ describe('a migration', () => {
   });
 });
 
-/** The store as somebody sees it who does something whenever it is read from the start. */
+/** A store that another process changes whenever it is read from the start. */
 function beforeEachPass(store: Store, work: () => Promise<unknown>): Store {
   const transfer: Store['transfer'] = {
     ...store.transfer,

@@ -17,7 +17,7 @@ export interface NeutralContext {
   readonly contributions: readonly Contribution[];
   readonly model: { readonly provider: string; readonly modelId: string } | null;
   readonly thinkingLevel: string;
-  /** Every `<w…>` that is said, outside tool results and thinking, in the order a model would read them. */
+  /** Every `<w…>` in messages, outside tool results and thinking, in the order a model would read them. */
   readonly words: readonly string[];
 }
 

@@ -78,7 +78,7 @@ function withHookMessages(record: Entry | JsonObject): JsonObject {
 
 function file(records: readonly JsonObject[], noise: { at: number; line: string } | null): OldFile {
   const lines = records.map((record) => JSON.stringify(record));
-  // The header stays the first line: without one, pi starts the file anew.
+  // The header stays the first line: without one, pi starts a new file.
   if (noise !== null) lines.splice(1 + (noise.at % lines.length), 0, noise.line);
   return { content: `${lines.join('\n')}\n`, classes: classesOf(records, noise !== null) };
 }

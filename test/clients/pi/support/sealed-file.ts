@@ -30,7 +30,7 @@ export class SealedFile {
     return file;
   }
 
-  /** To append where somebody else has appended; `text` then holds the new lines only. */
+  /** To append after another program has appended; `text` then holds the new lines only. */
   static resume(lastSeq: number, leaf: string): SealedFile {
     const file = new SealedFile();
     file.#seq = lastSeq;

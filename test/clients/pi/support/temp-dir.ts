@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder of its own for one test: `using dir = openTempDir()`. */
+/** A temporary folder for one test: `using dir = openTempDir()`. */
 export function openTempDir(): Disposable & { readonly path: string; file(name: string): string } {
   const path = mkdtempSync(join(tmpdir(), 'reprise-interop-'));
   return {

@@ -87,7 +87,7 @@ export const trees: fc.Arbitrary<Tree> = fc
     const seqs = foreign.map((isForeign) => (isForeign ? 0 : ++seq));
     const entries = placeEntries(steps, (i) => {
       if (seqs[i]) return entryIdForSeq(seqs[i]);
-      // Other tools' ids may be any string; these are none of ours because the bijection is one.
+      // Other tools' ids may be any string; ours are never such ids because the bijection is one.
       return layout.named ? `line ${i}` : entryIdForSeq(1_000_000 + i);
     });
     const sealed = layout.kind !== 'plain';
@@ -120,7 +120,7 @@ function sealedContent(
       content += plainContent(entries.slice(i, ++i));
       continue;
     }
-    // Nobody writes into an append, so it ends before the next foreign line.
+    // No other program writes into an append, so it ends before the next foreign line.
     const until = foreign.indexOf(true, i);
     const room = (until === -1 ? entries.length : until) - i;
     const n = Math.min(room, appends[turn % appends.length] ?? 1);
