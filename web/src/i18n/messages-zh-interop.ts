@@ -48,7 +48,6 @@ export const CHINESE_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
     `${path} 不是 ZeroClaw 的数据库：session_messages 表缺少列 ${columns.join('、')}。${ONLY_ZEROCLAW}`,
   'import.otherDatabase': ({ path, shown, tables }) =>
     `${path} 不是已知工具的数据库：${tables === 0 ? '其中没有表' : `其中的表为 ${shown.join('、')}${tables > shown.length ? `，还有 ${tables - shown.length} 个` : ''}`}。${ONLY_ZEROCLAW}`,
-  'import.noBlob': ({ blob }) => `来源中没有附件 ${blob}。请从完整的副本重新导入。`,
   'backup.notRead': (params) => `无法读取 ${fileText(params)}。请检查备份的路径。`,
   'backup.notBackup': ({ path }) => `${path} 不是 Reprise 的备份。请指定“reprise backup”写入的文件。`,
   'backup.newer': ({ path, version, known }) =>
