@@ -172,6 +172,10 @@ test('a day of a ZyHive user: its HTTP calls in the shapes of its document, and 
   expect(newest).toBe('ses-1772528400000');
   await resumeAndCrash(day, newest);
 
+  const group = { agentId: 'xiuliu', channel: 'telegram', peer: '-100123', peerKind: 'group' } as const;
+  const again = await day.receive({ ...group, sender: { id: 'ben' }, mentioned: true, text: 'hello again' });
+  expect(again.sessionId).toBe('telegram--100123');
+
   await using server = await startServer(day.home, ['--profile', 'zyhive', '--model', 'offline']);
   const token = readFileSync(server.tokenFile, 'utf8').trim();
   const call = (path: string, init: RequestInit = {}): Promise<Response> =>
@@ -206,7 +210,7 @@ test('a day of a ZyHive user: its HTTP calls in the shapes of its document, and 
     sessions: Record<string, { lastAt: number }>;
   };
   expect(index.sessions[newest]?.lastAt).toBeGreaterThan(1_708_300_000_000);
-  expect(readFileSync(join(agent, 'convlogs', 'telegram--100123.jsonl'), 'utf8')).toContain(
-    'hello from the group',
-  );
+  const log = readFileSync(join(agent, 'convlogs', 'telegram--100123.jsonl'), 'utf8');
+  expect(log).toMatch(/hello from the group.*\n.*hello again/);
+  expect(readFileSync(join(agent, 'sessions', 'telegram--100123.jsonl'), 'utf8')).toContain('hello again');
 }, 300_000);

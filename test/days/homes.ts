@@ -265,8 +265,13 @@ export function writeZyhive(root: string): void {
     createdAt: ms(day, 9),
   });
   const sessions: Record<string, object> = {};
-  const session = (day: 0 | 1 | 2, hour: number, title: string, lines: readonly object[]): void => {
-    const id = `ses-${ms(day, 9)}`;
+  const session = (
+    day: 0 | 1 | 2,
+    hour: number,
+    title: string,
+    lines: readonly object[],
+    id = `ses-${ms(day, 9)}`,
+  ): void => {
     write(jsonl([header(day), ...lines]), agent, 'sessions', `${id}.jsonl`);
     sessions[id] = {
       ...{ id, agentId: 'xiuliu', filePath: `${id}.jsonl`, title, messageCount: 2 },
@@ -284,6 +289,8 @@ export function writeZyhive(root: string): void {
     message('user', [{ type: 'tool_result', tool_use_id: 'tu_1', content: 'lock = None' }], 0, 9),
     message('assistant', text('没有锁。'), 0, 10),
   ]);
+  const chat = [message('user', 'hello from the group', 0, 9), message('assistant', text('Hello.'), 0, 9)];
+  session(0, 9, 'group', chat, 'telegram--100123');
   session(1, 10, '你好', [message('user', '你好', 1, 9), message('assistant', text('你好！'), 1, 10)]);
   session(2, 17, 'Ada', [
     message('user', 'I build a garden shed.', 2, 9),
