@@ -175,7 +175,6 @@ export type {
   BackupDamage,
   FileProblem,
   InteropMessages,
-  OtherTool,
 } from '../messages/params/params-interop.ts';
 export type { KeyMessages, KeyPart } from '../messages/params/params-keys.ts';
 export type { ModelMessages, ProviderAnswer } from '../messages/params/params-models.ts';

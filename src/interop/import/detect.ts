@@ -1,36 +1,154 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
-import type { RepriseError } from '../../errors.ts';
+import { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import { JSON_MARK } from '../export/formats.ts';
-import { findSessionFolders, folderOfIndex, readSessionFolders, sessionFolder } from './folder-sources.ts';
-import type { ImportSource } from './source.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
+import { tablesOf } from './database-copy.ts';
+import type { Candidate, Importer, OpenSource } from './importer.ts';
+import { IMPORTERS } from './importers.ts';
+import type { FoundSession } from './source.ts';
 import { firstBytes, hasFile, listFolder, realPath } from './source-files.ts';
-import { readJsonExport, readTranscriptFile } from './transcript-file.ts';
-import { openZeroclaw } from './zeroclaw-source.ts';
+import { openclawDatabase } from './tools/openclaw-database.ts';
+import { transcripts } from './tools/transcripts.ts';
+import { CONVERSATIONS } from './tools/web-export.ts';
+import { openZeroclaw } from './tools/zeroclaw.ts';
+import { peekEntry, zipEntries } from './zip-file.ts';
 
 const SQLITE_MAGIC = 'SQLite format 3\0';
+const ZIP_MAGIC = 'PK';
+/** Enough for the first lines of any tool, to recognize a file without reading all of it. */
+const START_BYTES = 256 * 1024;
+/** Files in which a tool can keep sessions. */
+const MAY_BE_SOURCE = /\.(?:jsonl|json|zip|zst|db|sqlite|sqlite3)$/i;
 const DATABASE_NAME = /\.(?:db|sqlite|sqlite3)$/i;
+const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '.git']);
+const MAX_DEPTH = 4;
 
-/**
- * Recognizes what a path is and opens it: a file of any dialect, a `json` export, or the files of one of five systems.
- * A folder is searched for folders of transcripts, and the index of these may also lie above the named folder.
- */
-export async function openSource(path: string): Promise<ImportSource & Partial<AsyncDisposable>> {
+/** Recognizes which tool wrote a file or folder and opens it. A folder of an unknown kind is searched. */
+export async function openSource(path: string): Promise<OpenSource> {
   const real = await realPath(path);
-  const list = await listFolder(real);
-  const isFolder = list.files.length + list.folders.length + list.others.length > 0;
+  const folder = await listFolder(real);
+  const isFolder = folder.files.length + folder.folders.length + folder.others.length > 0;
+  const home = isFolder ? real : dirname(real);
+  if ((isFolder || DATABASE_NAME.test(real)) && (await isInHome(home))) throw isHome(isFolder ? path : home);
   if (!isFolder) return openFile(real);
-  if (await isInHome(real)) throw isHome(path);
-  for (const parts of [[], ['memory'], ['workspace', 'memory']]) {
-    const { files } = await listFolder(join(real, ...parts));
-    if (files.includes('sessions.db')) return openZeroclaw(join(real, ...parts, 'sessions.db'));
+  const opened: OpenSource[] = [];
+  const refused: RepriseError[] = [];
+  await openFolder(real, MAX_DEPTH, opened, refused);
+  const [only] = opened;
+  if (only === undefined) throw refused[0] ?? failure('INVALID_INPUT', 'import.unknown', { path });
+  return opened.length === 1 ? only : merged(opened);
+}
+
+/** The tool that wrote a file; never the last one, which takes every file. */
+async function detectFile(path: string): Promise<Importer | undefined> {
+  const candidate = await fileCandidate(path);
+  for (const importer of IMPORTERS)
+    if (importer !== transcripts && (await importer.detect(candidate))) return importer;
+  return undefined;
+}
+
+async function openFile(path: string): Promise<OpenSource> {
+  const importer = await detectFile(path);
+  if (importer !== undefined) return withContent(path, await importer.list(path));
+  // It says what a database of an unknown tool is.
+  if (await isDatabase(path)) return openZeroclaw(path);
+  return transcripts.list(path);
+}
+
+/** A file that its tool wrote, and that has nothing to import, is refused like any other file without messages. */
+function withContent(path: string, source: OpenSource): OpenSource {
+  if (source.sessions.length > 0) return source;
+  void source[Symbol.asyncDispose]?.();
+  throw failure('INVALID_INPUT', 'import.noMessages', { path });
+}
+
+async function openFolder(
+  path: string,
+  depth: number,
+  opened: OpenSource[],
+  refused: RepriseError[],
+): Promise<void> {
+  const folder = await listFolder(path);
+  const candidate: Candidate = { path, folder, lines: [], start: '', tables: undefined };
+  for (const importer of IMPORTERS) {
+    if (!(await importer.detect(candidate))) continue;
+    const source = await importer.list(path);
+    opened.push(importer === transcripts ? await withOtherTools(source) : source);
+    // OpenClaw leaves the files of earlier versions beside its database.
+    if (importer !== openclawDatabase) return;
   }
-  const folders = await findSessionFolders(real);
-  if (folders.length > 0) return readSessionFolders(folders);
-  // A database of another name is opened to say what it is.
-  for (const name of list.files.filter((each) => DATABASE_NAME.test(each)))
-    if (await isDatabase(join(real, name))) return openZeroclaw(join(real, name));
-  throw failure('INVALID_INPUT', 'import.unknown', { path });
+  for (const name of folder.files.filter((each) => MAY_BE_SOURCE.test(each))) {
+    try {
+      const importer = await detectFile(join(path, name));
+      if (importer !== undefined) opened.push(await importer.list(join(path, name)));
+      else if (DATABASE_NAME.test(name)) opened.push(await openZeroclaw(join(path, name)));
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      refused.push(error);
+    }
+  }
+  if (depth === 0) return;
+  for (const name of folder.folders.filter((each) => !SKIPPED_FOLDERS.has(each)))
+    await openFolder(join(path, name), depth - 1, opened, refused);
+}
+
+/** A folder of transcripts can have files of other tools in it. */
+async function withOtherTools(source: OpenSource): Promise<OpenSource> {
+  const others: OpenSource[] = [];
+  const own: FoundSession[] = [];
+  for (const session of source.sessions) {
+    const isFile =
+      session.tool === undefined && session.place.endsWith('.jsonl') && (await hasFile(session.place));
+    const importer = isFile ? await detectFile(session.place).catch(() => undefined) : undefined;
+    if (importer === undefined) own.push(session);
+    else others.push(await importer.list(session.place));
+  }
+  return others.length === 0 ? source : merged([{ ...source, sessions: own }, ...others]);
+}
+
+function merged(sources: readonly OpenSource[]): OpenSource {
+  const kinds = [...new Set(sources.filter(({ sessions }) => sessions.length > 0).map(({ kind }) => kind))];
+  const seen = new Set<string>();
+  const isFirst = ({ place, id }: FoundSession): boolean => {
+    const name = JSON.stringify([place, id]);
+    return !seen.has(name) && seen.add(name) !== undefined;
+  };
+  return {
+    kind: kinds.join(', '),
+    sessions: sources.flatMap(({ sessions }) => sessions).filter(isFirst),
+    convlogs: sources.flatMap(({ convlogs }) => convlogs),
+    problems: sources.flatMap(({ problems }) => problems),
+    [Symbol.asyncDispose]: async () => {
+      for (const source of sources) await source[Symbol.asyncDispose]?.();
+    },
+  };
+}
+
+async function fileCandidate(path: string): Promise<Candidate> {
+  const bytes = await firstBytes(path, START_BYTES);
+  const start = bytes.toString('utf8');
+  const none = { path, folder: undefined, lines: [], start: '', tables: undefined };
+  if (start.startsWith(SQLITE_MAGIC)) return { ...none, tables: await tablesOf(path) };
+  if (start.startsWith(ZIP_MAGIC)) return { ...none, start: await startInZip(path) };
+  if (path.endsWith('.zst')) return { ...none, start: bytes.toString('latin1') };
+  return { ...none, start, lines: recordsIn(start) };
+}
+
+async function startInZip(path: string): Promise<string> {
+  const entry = (await zipEntries(path))?.find(({ name }) => CONVERSATIONS.test(basename(name)));
+  return entry === undefined ? '' : (await peekEntry(path, entry, START_BYTES)).toString('utf8');
+}
+
+/** A line that was cut at the end of the text is left out. */
+function recordsIn(text: string): readonly JsonObject[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      const record: unknown = JSON.parse(line);
+      return isObject(record) ? [record] : [];
+    } catch {
+      return []; // No JSON, or the cut end: the reader reports it.
+    }
+  });
 }
 
 /** How many folders above the transcripts of a home its database is: agents, the agent, sessions. */
@@ -47,31 +165,6 @@ async function isInHome(real: string): Promise<boolean> {
 
 async function isDatabase(path: string): Promise<boolean> {
   return (await firstBytes(path, SQLITE_MAGIC.length)).toString('latin1') === SQLITE_MAGIC;
-}
-
-async function openFile(path: string): Promise<ImportSource & Partial<AsyncDisposable>> {
-  if (await isDatabase(path)) {
-    if (await isInHome(dirname(path))) throw isHome(dirname(path));
-    return openZeroclaw(path);
-  }
-  const folder = await folderOfIndex(path);
-  if (folder !== undefined) return readSessionFolders([folder], basename(path));
-  const document = await readJsonExport(path, JSON_MARK);
-  const read = document ?? (await readTranscriptFile(path));
-  if (!read.entries.some(({ type }) => type === 'message' || type === 'compaction'))
-    throw failure('INVALID_INPUT', 'import.noMessages', { path });
-  const kind = document === undefined ? 'transcript' : 'export of a session';
-  const loose = { kind, sessions: [{ place: path }], convlogs: [], problems: [] };
-  const source = document === undefined ? ((await describeFile(path)) ?? loose) : loose;
-  const sessions = source.sessions.map((found) => ({ ...found, read: () => Promise.resolve(read) }));
-  return { ...source, sessions };
-}
-
-/** @returns undefined for a transcript that lies in no folder of a known tool. */
-async function describeFile(path: string): Promise<ImportSource | undefined> {
-  const folder = await sessionFolder(dirname(path));
-  if (folder.index === undefined && folder.agentId === undefined) return undefined;
-  return readSessionFolders([folder], basename(path));
 }
 
 function isHome(path: string): RepriseError {

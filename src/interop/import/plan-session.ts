@@ -111,7 +111,7 @@ export async function planSession(
   const notes = [...(found.notes ?? []), ...problems];
   const { acceptSettings = false } = options;
   const entries = withSources(normalizeEntries(prepareEntries(read, notes)));
-  checkContent(found.place, entries, notes);
+  checkContent(found.place, entries, notes, found.mayBeEmpty === true);
   const indexed = { ...inFile, ...found.settings };
   const given = found.id ?? header?.id ?? found.fallbackId;
   const hash = contentHash(entries, header?.key);
@@ -316,19 +316,29 @@ function timesOf(entries: readonly Entry[], indexedAt: string | undefined): Sour
   return {};
 }
 
-/** Many messages without text mean that the file was misread; importing it would look like a success. */
-function checkContent(place: string, entries: readonly Entry[], notes: string[]): void {
+/** Messages without text mean that the file was misread, or that it has nothing to import: no success in either case. */
+function checkContent(place: string, entries: readonly Entry[], notes: string[], mayBeEmpty: boolean): void {
   const spoken = entries.filter(isSpoken);
-  const empty = spoken.filter(({ message }) => !hasContent(message)).length;
-  if (spoken.length > 0 && empty === spoken.length)
-    throw failure('INVALID_INPUT', 'import.noContent', { path: place, messages: spoken.length });
+  const hasOther = entries.some(({ type }) => type === 'compaction' || type === 'custom_message');
+  const isEmpty =
+    spoken.length === 0 ? !mayBeEmpty && !hasOther : !spoken.some(({ message }) => hasContent(message));
+  if (isEmpty) throw failure('INVALID_INPUT', 'import.noContent', { path: place, messages: spoken.length });
   const undated = spoken.filter((entry) => Date.parse(entryTime(entry)) === 0).length;
   if (undated > 0) notes.push(`${undated} messages have no time; they are dated 1970`);
 }
 
 function hasContent(message: unknown): boolean {
   const content = isObject(message) ? message['content'] : undefined;
-  return (typeof content === 'string' || Array.isArray(content)) && content.length > 0;
+  if (!Array.isArray(content)) return typeof content === 'string' && content !== '';
+  return (content as readonly unknown[]).some((block) => {
+    if (!isObject(block)) return typeof block === 'string' && block !== '';
+    const { type, text, thinking } = block;
+    return (
+      [text, thinking].some((each) => typeof each === 'string' && each !== '') ||
+      type === 'toolCall' ||
+      type === 'image'
+    );
+  });
 }
 
 function isSpoken({ type, message }: Entry): boolean {

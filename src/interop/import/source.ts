@@ -23,6 +23,8 @@ export interface FoundSession {
   readonly tool?: string | undefined;
   /** Of its files as they are now; the same stamp means that nothing changed. Undefined if that is unknown. */
   readonly stamp?: string | undefined;
+  /** A session without messages is imported too: its key and settings count. */
+  readonly mayBeEmpty?: boolean;
   /** The id here of the session that it belongs to: of a subagent, a fork. */
   readonly parentId?: string | undefined;
   /** Undefined if nothing in the source names an agent. */

@@ -8,7 +8,6 @@ import { isObject } from '../../transcript/json.ts';
 import { readTranscript } from '../../transcript/reader.ts';
 import { problemsOf, type ReadSession } from './source.ts';
 import { firstBytes, listFolder, readBytes, readDocument } from './source-files.ts';
-import { notSupportedYet, toolOfDocument, toolOfLines } from './unsupported-tools.ts';
 
 /** Reads a transcript of any dialect. Lines that are not records are counted as problems. */
 export async function readTranscriptFile(
@@ -17,8 +16,6 @@ export async function readTranscriptFile(
 ): Promise<ReadSession> {
   const start = (await firstBytes(path, RECOGNIZED_BY_BYTES)).toString('utf8');
   if (start.startsWith(BACKUP_START)) throw asBackup(path);
-  const tool = toolOfLines(start);
-  if (tool !== undefined) throw notSupportedYet(path, tool);
   try {
     const { header, entries, issues, corruptAt } = await readTranscript(readBytes(path));
     const problems = problemsOf(issues);
@@ -72,8 +69,6 @@ async function withBlobs(path: string, entries: readonly Entry[]): Promise<reado
 /** @returns undefined if the file is not a JSON export of Reprise. */
 export async function readJsonExport(path: string, mark: string): Promise<ReadSession | undefined> {
   const value = await readDocument(path);
-  const tool = toolOfDocument(value);
-  if (tool !== undefined) throw notSupportedYet(path, tool);
   if (!isObject(value) || value['format'] !== mark || !Array.isArray(value['entries'])) return undefined;
   const header = isObject(value['header']) ? { ...value['header'], type: 'session' as const } : undefined;
   const all: readonly unknown[] = value['entries'];

@@ -1,20 +1,9 @@
 import { alternatives, byteCount, count, counted } from '../english-format.ts';
 import type { MessageTable } from '../message.ts';
-import type { BackupDamage, FileProblem, InteropMessages, OtherTool } from '../params/params-interop.ts';
-
-const TOOLS: Readonly<Record<OtherTool, string>> = {
-  'claude-code': 'a Claude Code session',
-  codex: 'a Codex session',
-  'gemini-cli': 'a Gemini CLI session',
-  opencode: 'an opencode session',
-  openclaw: 'an OpenClaw database',
-  langchain: 'a LangChain chat history',
-  chatgpt: 'a ChatGPT export',
-  'claude.ai': 'a claude.ai export',
-};
+import type { BackupDamage, FileProblem, InteropMessages } from '../params/params-interop.ts';
 
 const ONLY_ZEROCLAW =
-  'Of SQLite databases, only the one of ZeroClaw can be imported: workspace/memory/sessions.db with the table session_messages.';
+  'Databases that can be imported: opencode, OpenClaw 2026.9, ZeroClaw (table session_messages), LangChain, OpenAI Agents SDK.';
 const COPY_AGAIN =
   'Stop the program that uses the database and copy it again, or restore it from a backup. Then import it again.';
 
@@ -51,7 +40,7 @@ export const ENGLISH_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
   ],
   'import.unknown': ({ path }) => [
     `${path} contains no files of a known tool`,
-    'Name a transcript, or a folder of claw0, ZeroClaw, OpenClaw or ZyHive that contains "agents", "workspace" or "sessions.db".',
+    'Name a file or folder of a tool that docs/interop.md lists, or run "reprise import --all".',
   ],
   'import.notTranscript': ({ path, lines }) => [
     lines === 0
@@ -75,9 +64,10 @@ export const ENGLISH_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
     `${path} is a Reprise backup, not a transcript`,
     `Restore it into an empty home: reprise backup restore ${path} --home <empty folder>`,
   ],
-  'import.otherTool': ({ path, tool }) => [
-    `${path} is ${TOOLS[tool]}, which cannot be imported yet`,
-    'Nothing was imported from it. "reprise import --help" lists what can be imported.',
+  'import.damagedZip': ({ path }) => [`${path} is not a ZIP file that can be unpacked`, COPY_AGAIN],
+  'import.zipBomb': ({ path, name, max }) => [
+    `${name} in ${path} unpacks to more than ${count(max)} bytes, far more than its packed size`,
+    'Nothing was imported from it. Unpack it yourself if you trust it, then import the folder.',
   ],
   'import.damagedDatabase': ({ path, reason }) => [
     `the SQLite database ${path} is damaged (${reason})`,

@@ -1,16 +1,5 @@
 import type { None } from '../params.ts';
 
-/** Other tools whose files are recognized but cannot be imported yet. */
-export type OtherTool =
-  | 'claude-code'
-  | 'codex'
-  | 'gemini-cli'
-  | 'opencode'
-  | 'openclaw'
-  | 'langchain'
-  | 'chatgpt'
-  | 'claude.ai';
-
 /** Why a file cannot be read or written. `other`: the system says it, see `errno`. */
 export type FileProblem = 'missing' | 'notFile' | 'link' | 'diskFull' | 'other';
 
@@ -60,7 +49,9 @@ export interface InteropMessages {
   'import.noContent': { readonly path: string; readonly messages: number };
   'import.ownHome': { readonly path: string };
   'import.ownBackup': { readonly path: string };
-  'import.otherTool': { readonly path: string; readonly tool: OtherTool };
+  'import.damagedZip': { readonly path: string };
+  /** `name`: of the file inside; `max`: in bytes. */
+  'import.zipBomb': { readonly path: string; readonly name: string; readonly max: number };
   /** `reason`: what SQLite reported. */
   'import.damagedDatabase': { readonly path: string; readonly reason: string };
   'import.cutDatabase': { readonly path: string; readonly bytes: number; readonly expected: number };

@@ -120,7 +120,7 @@ describe('a database that cannot be imported is refused with its path, what is w
         message: `${path} ${reason}`,
         details: {
           next: expect.stringMatching(
-            /only the one of ZeroClaw .*sessions\.db with the table session_messages/,
+            /Databases that can be imported: .*ZeroClaw \(table session_messages\)/,
           ),
         },
       });

@@ -1,18 +1,7 @@
-import type { BackupDamage, FileProblem, InteropMessages, MessageTable, OtherTool } from 'reprise/client';
-
-const TOOLS: Readonly<Record<OtherTool, string>> = {
-  'claude-code': 'Claude Code 会话',
-  codex: 'Codex 会话',
-  'gemini-cli': 'Gemini CLI 会话',
-  opencode: 'opencode 会话',
-  openclaw: 'OpenClaw 数据库',
-  langchain: 'LangChain 聊天记录',
-  chatgpt: 'ChatGPT 导出文件',
-  'claude.ai': 'claude.ai 导出文件',
-};
+import type { BackupDamage, FileProblem, InteropMessages, MessageTable } from 'reprise/client';
 
 const ONLY_ZEROCLAW =
-  'SQLite 数据库中只能导入 ZeroClaw 的数据库：workspace/memory/sessions.db，其中有 session_messages 表。';
+  '可导入的 SQLite 数据库：opencode、OpenClaw 2026.9、ZeroClaw（session_messages 表）、LangChain、OpenAI Agents SDK。';
 const COPY_AGAIN = '请停止使用该数据库的程序并重新复制，或从备份恢复，然后再次导入。';
 
 export const CHINESE_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
@@ -39,8 +28,9 @@ export const CHINESE_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
     `${path} 是 Reprise 的主目录，不是其他工具的数据。要复制其中的会话，请先按 OpenClaw 的布局导出（导入所需的内容都在其中）：reprise export --all --profile clawdbot --out DIR --home ${path}；然后运行：reprise import DIR`,
   'import.ownBackup': ({ path }) =>
     `${path} 是 Reprise 的备份，不是会话记录。请恢复到空的主目录：reprise backup restore ${path} --home <空文件夹>`,
-  'import.otherTool': ({ path, tool }) =>
-    `${path} 是 ${TOOLS[tool]}，目前还不能导入。没有从中导入任何内容；“reprise import --help”列出了可导入的内容。`,
+  'import.damagedZip': ({ path }) => `${path} 不是可以解压的 ZIP 文件。${COPY_AGAIN}`,
+  'import.zipBomb': ({ path, name, max }) =>
+    `${path} 中的 ${name} 解压后超过 ${max} 字节，远大于其压缩大小。没有从中导入任何内容；如果信任它，请自行解压，再导入该文件夹。`,
   'import.damagedDatabase': ({ path, reason }) => `SQLite 数据库 ${path} 已损坏（${reason}）。${COPY_AGAIN}`,
   'import.cutDatabase': ({ path, bytes, expected }) =>
     `SQLite 数据库 ${path} 不完整：应有 ${expected} 字节，只有 ${bytes} 字节。${COPY_AGAIN}`,

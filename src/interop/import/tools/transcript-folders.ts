@@ -1,12 +1,12 @@
 import { basename, dirname, join } from 'node:path';
-import { RepriseError } from '../../errors.ts';
-import { normalizeAgentId } from '../../keys/ids.ts';
-import { routeOfZyhive } from '../zyhive-names.ts';
+import { RepriseError } from '../../../errors.ts';
+import { normalizeAgentId } from '../../../keys/ids.ts';
+import { routeOfZyhive } from '../../zyhive-names.ts';
+import type { FoundSession, ImportSource } from '../source.ts';
+import { hasFile, listFolder, readJson } from '../source-files.ts';
+import { type Described, newestFirst, readSourceIndex, type SourceIndex } from '../source-index.ts';
+import { readTranscriptFile } from '../transcript-file.ts';
 import { readConvlogFile } from './convlog-file.ts';
-import type { FoundSession, ImportSource } from './source.ts';
-import { hasFile, listFolder, readJson } from './source-files.ts';
-import { type Described, newestFirst, readSourceIndex, type SourceIndex } from './source-index.ts';
-import { readTranscriptFile } from './transcript-file.ts';
 
 /** One folder of transcripts, and what lies around it. */
 export interface SessionFolder {
@@ -148,6 +148,7 @@ function foundTranscript({ path, agentId }: SessionFolder, name: string, index: 
   return {
     place,
     tool: toolOfForm(index.form),
+    mayBeEmpty: true,
     agentId,
     ...described,
     fallbackFrom: index.form === 'ZyHive' ? routeOfZyhive(fallbackId, agentId) : undefined,

@@ -1,85 +1,65 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { RepriseError } from '../../errors.ts';
-import { DEFAULT_AGENT_ID } from '../../keys/ids.ts';
-import { failure } from '../../messages/failure.ts';
-import { quoted } from '../../messages/quoted.ts';
-import { canonicalEntries } from '../../transcript/dialects/canonical.ts';
-import { isoTime } from '../../transcript/dialects/time.ts';
-import { summaryOfRow } from '../../transcript/dialects/zeroclaw.ts';
-import { IssueLog } from '../../transcript/issues.ts';
-import type { JsonObject } from '../../transcript/json.ts';
-import { SUMMARY_META } from '../export/zeroclaw-layout.ts';
-import { type FoundSession, type ImportSource, problemsOf, type ReadSession, textIn } from './source.ts';
-import { copyDatabase, firstBytes } from './source-files.ts';
-import { newestFirst } from './source-index.ts';
-import { notSupportedYet, toolOfTables } from './unsupported-tools.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import type { RepriseError } from '../../../errors.ts';
+import { DEFAULT_AGENT_ID } from '../../../keys/ids.ts';
+import { failure } from '../../../messages/failure.ts';
+import { quoted } from '../../../messages/quoted.ts';
+import { canonicalEntries } from '../../../transcript/dialects/canonical.ts';
+import { isoTime } from '../../../transcript/dialects/time.ts';
+import { summaryOfRow } from '../../../transcript/dialects/zeroclaw.ts';
+import { IssueLog } from '../../../transcript/issues.ts';
+import type { JsonObject } from '../../../transcript/json.ts';
+import { SUMMARY_META } from '../../export/zeroclaw-layout.ts';
+import { openDatabaseCopy, type Row } from '../database-copy.ts';
+import type { Importer, OpenSource } from '../importer.ts';
+import { type FoundSession, problemsOf, type ReadSession, textIn } from '../source.ts';
+import { listFolder } from '../source-files.ts';
+import { newestFirst } from '../source-index.ts';
 
-type Row = Readonly<Record<string, unknown>>;
-
-const OPEN =
-  'is open in another program or was not closed; what that program has not committed yet is missing. Import it again later to add it.';
 /** Of `session_messages`. */
 const COLUMNS = ['id', 'session_id', 'role', 'content'];
 
-/**
- * ZeroClaw's database. It is read from a copy: even a reader makes files beside a database, and nothing of the source
- * is touched.
- */
-export async function openZeroclaw(path: string): Promise<ImportSource & AsyncDisposable> {
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-import-'));
-  const dispose = (): Promise<void> => rm(folder, { recursive: true, force: true });
+export const zeroclaw: Importer = {
+  tool: 'zeroclaw',
+  name: 'ZeroClaw',
+  places: ({ home }) => [join(home, '.zeroclaw', 'workspace', 'memory', 'sessions.db')],
+  async detect({ path, folder, tables }) {
+    if (tables !== undefined) return tables.has('session_messages');
+    return folder !== undefined && (await databaseIn(path)) !== undefined;
+  },
+  async list(path) {
+    return openZeroclaw((await databaseIn(path)) ?? path);
+  },
+  notImported: { 'tool calls': 'the database has only texts' },
+};
+
+/** The database of a project, its workspace, or its memory folder. */
+async function databaseIn(path: string): Promise<string | undefined> {
+  for (const parts of [[], ['memory'], ['workspace', 'memory']])
+    if ((await listFolder(join(path, ...parts))).files.includes('sessions.db'))
+      return join(path, ...parts, 'sessions.db');
+  return undefined;
+}
+
+/** Also opens a database of an unknown tool, to say what it is. */
+export async function openZeroclaw(path: string): Promise<OpenSource> {
+  const copy = await openDatabaseCopy(path);
   try {
-    const copy = join(folder, 'sessions.db');
-    const isOpen = await copyDatabase(path, copy);
-    // The pages that seem to be missing may be in the files beside it.
-    if (!isOpen) await checkLength(copy, path);
-    const sessions = look(copy, path, (database) => findSessions(database, path))
+    const sessions = copy
+      .look(({ database }) => findSessions(database, path))
       .sort(newestFirst)
       .map((found) => ({
         ...found,
-        read: () => Promise.resolve(look(copy, path, (database) => readRows(database, found.id))),
+        read: () => Promise.resolve(copy.look(({ database }) => readRows(database, found.id))),
       }));
     return {
-      kind: 'ZeroClaw database',
-      sessions,
-      convlogs: [],
-      problems: isOpen ? [`${path} ${OPEN}`] : [],
-      [Symbol.asyncDispose]: dispose,
+      ...{ kind: 'ZeroClaw database', sessions, convlogs: [], problems: copy.problems },
+      [Symbol.asyncDispose]: () => copy[Symbol.asyncDispose](),
     };
   } catch (error) {
-    await dispose();
+    await copy[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-function look<T>(copy: string, path: string, ask: (database: DatabaseSync) => T): T {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(copy);
-    return ask(database);
-  } catch (error) {
-    if (error instanceof RepriseError) throw error;
-    const { message: reason } = error as Error;
-    throw failure('INVALID_INPUT', 'import.damagedDatabase', { path, reason }, { cause: error });
-  } finally {
-    database?.close();
-  }
-}
-
-/** The header of a database says how many pages it has; a copy that was cut off has fewer. */
-async function checkLength(copy: string, path: string): Promise<void> {
-  const header = await firstBytes(copy, 100);
-  const { size } = await stat(copy);
-  const whole = Buffer.concat([header, Buffer.alloc(100 - header.length)]);
-  const pageBytes = whole.readUInt16BE(16) === 1 ? 65_536 : whole.readUInt16BE(16);
-  // SQLite sets these two when it writes the number of pages. Where they differ, the number is not valid.
-  const isCounted =
-    whole.readUInt32BE(24) === whole.readUInt32BE(92) && Number.isInteger(Math.log2(pageBytes));
-  const expected = isCounted ? Math.max(100, pageBytes * whole.readUInt32BE(28)) : 100;
-  if (size < expected) throw failure('INVALID_INPUT', 'import.cutDatabase', { path, bytes: size, expected });
 }
 
 interface FoundRows extends Omit<FoundSession, 'read'> {
@@ -112,6 +92,7 @@ function findSessions(database: DatabaseSync, path: string): FoundRows[] {
       {
         place: `session ${id}`,
         tool: 'zeroclaw',
+        mayBeEmpty: true,
         id,
         ...keyFacts(textIn(session_key) ?? textIn(inbound_key) ?? textIn(keyOf.get(id))),
         title: textIn(title),
@@ -150,8 +131,6 @@ const MAX_TABLES_SHOWN = 8;
 function notZeroclaw(database: DatabaseSync, path: string): RepriseError {
   const rows = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
   const tables = rows.map(({ name }) => String(name));
-  const tool = toolOfTables(new Set(tables));
-  if (tool !== undefined) return notSupportedYet(path, tool);
   const shown = tables.slice(0, MAX_TABLES_SHOWN).map((name) => quoted(name.slice(0, 40)));
   return failure('INVALID_INPUT', 'import.otherDatabase', { path, shown, tables: tables.length });
 }

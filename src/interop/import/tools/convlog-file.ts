@@ -1,13 +1,13 @@
 import { basename } from 'node:path';
-import type { ConvlogLine, ConvlogRole, ConvlogSender } from '../../store/port/convlog.ts';
-import { isoTime } from '../../transcript/dialects/time.ts';
-import { isObject, type JsonObject } from '../../transcript/json.ts';
-import { DEFAULT_RECORD_LIMITS } from '../../transcript/limits.ts';
-import { decodeLine } from '../../transcript/line.ts';
-import { createLineSplitter } from '../../transcript/split-lines.ts';
-import { chatOfZyhive, parseZyhiveSender } from '../zyhive-names.ts';
-import { type FoundConvlog, textIn } from './source.ts';
-import { readBytes } from './source-files.ts';
+import type { ConvlogLine, ConvlogRole, ConvlogSender } from '../../../store/port/convlog.ts';
+import { isoTime } from '../../../transcript/dialects/time.ts';
+import { isObject, type JsonObject } from '../../../transcript/json.ts';
+import { DEFAULT_RECORD_LIMITS } from '../../../transcript/limits.ts';
+import { decodeLine } from '../../../transcript/line.ts';
+import { createLineSplitter } from '../../../transcript/split-lines.ts';
+import { chatOfZyhive, parseZyhiveSender } from '../../zyhive-names.ts';
+import { type FoundConvlog, textIn } from '../source.ts';
+import { readBytes } from '../source-files.ts';
 
 const ROLES: readonly ConvlogRole[] = ['user', 'assistant', 'system'];
 
