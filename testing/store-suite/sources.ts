@@ -34,7 +34,7 @@ export const sourceCases: readonly StoreCase[] = [
         assert.equal((await open.get(other.id)).owner, 'ben', 'a named user');
         assert.equal((await open.get(reset.sessionId)).owner, 'anna', 'a reset');
         assert.equal((await open.get(made.sessionId)).owner, 'carl', 'a message that creates');
-        assert.equal('owner' in (await open.get(free)), false, 'nobody but the owner of the store');
+        assert.equal('owner' in (await open.get(free)), false, 'only the owner of the store');
       }
     },
   },

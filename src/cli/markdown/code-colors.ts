@@ -4,7 +4,7 @@ interface Grammar {
   readonly keywords: ReadonlySet<string>;
   readonly comment?: string;
   readonly block?: readonly [open: string, close: string];
-  /** Strings that may go on over several lines. */
+  /** Strings that may span several lines. */
   readonly longStrings?: readonly string[];
 }
 
@@ -48,7 +48,7 @@ const BY_NAME: ReadonlyMap<string, Grammar> = new Map(
   GRAMMARS.flatMap(([names, grammar]) => names.split(' ').map((name) => [name, grammar] as const)),
 );
 
-/** Longer lines stay plain: they are data, and nobody reads their colors. */
+/** Longer lines stay plain: they are data, and colors do not help to read them. */
 const MAX_LINE_CHARS = 2000;
 const TOKEN =
   /(?:0x[\da-f]+|\d[\d_]*(?:\.\d+)?)\b|[\p{L}_$@][\p{L}\p{N}_$]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`/iuy;

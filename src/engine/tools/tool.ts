@@ -30,7 +30,7 @@ export interface ToolSession {
 
 export interface ToolContext {
   readonly session: ToolSession;
-  /** Who wrote the message that the turn answers, if its channel or program said so. */
+  /** Who wrote the message that the turn answers, if its channel or program named the sender. */
   readonly user?: string;
   readonly toolCallId: string;
   /** Aborts on timeout, when the turn is stopped, and when another runner takes the session. */

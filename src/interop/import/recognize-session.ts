@@ -43,7 +43,7 @@ export interface Recognized {
   /** `taken`: the id belongs to another session here. */
   readonly verdict: 'new' | 'resume' | 'grown' | 'unchanged' | 'settings' | 'deleted' | 'taken';
   readonly record?: SessionRecord;
-  /** What is here of a source that was not imported completely. */
+  /** The imported part of a source that was not imported completely. */
   readonly part?: StoredPart;
 }
 

@@ -228,7 +228,7 @@ export class Writer {
     db.run('INSERT OR REPLACE INTO commits VALUES (?, ?)', self.engineId, commit);
   }
 
-  /** Read inside the transaction that made the changes, so that nobody has to ask for them afterwards. */
+  /** Read inside the transaction that made the changes, so that no caller has to ask for them afterwards. */
   #inboxChanges(): CommittedChanges | undefined {
     const after = this.#inboxAt;
     const changes = inboxChanges(this.#context.db, after);
