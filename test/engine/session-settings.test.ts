@@ -185,7 +185,7 @@ describe('settings of a session', () => {
     expect(JSON.stringify(kept)).toBe('{"origin":{"__proto__":{"isAdmin":true}}}');
   });
 
-  test('what people chose outlives a reset; what tells of the old history does not', () => {
+  test('the choices of people outlive a reset; facts about the old history do not', () => {
     const kept = Object.keys(ALL).filter((name) => !FORGOTTEN_ON_RESET.includes(name));
     for (const name of [
       'model',
@@ -243,7 +243,7 @@ describe('readers of settings', () => {
 });
 
 describe('titles', () => {
-  test('the first words said, cut at 60 code points', async () => {
+  test('the first message, cut at 60 code points', async () => {
     await using at = await openEngine(scripted(['ok', 'ok']));
     await at.session.send(`${'🍑'.repeat(61)} and more`).result;
     expect((await at.session.record()).title).toBe('🍑'.repeat(60));

@@ -207,8 +207,8 @@ describe('Anthropic messages', () => {
     'tool-name: a tool name of 129 characters': put('1.content.2.name', 'a'.repeat(129)),
     'tool-input: a tool call without input': cut('1.content.2.input'),
     'tool-input: a tool call whose input is a list': put('1.content.2.input', []),
-    'trailing-whitespace: a last word with a space behind it': put('5.content', 'Yes. '),
-    'trailing-whitespace: a last text block with a line break behind it': put('5.content', [text('Yes.\n')]),
+    'trailing-whitespace: a last word with a space after it': put('5.content', 'Yes. '),
+    'trailing-whitespace: a last text block with a line break after it': put('5.content', [text('Yes.\n')]),
     'ends-with-thinking: a message that ends with thinking': put('3.content', [thinking]),
     'ends-with-thinking: a message that ends with redacted thinking': cut('3.content.1'),
     'thinking-signature: thinking without a signature': cut('1.content.0.signature'),
@@ -238,7 +238,7 @@ describe('Anthropic messages', () => {
     'request-too-large: a request of more than 32 MB': put('4.content', 'x'.repeat(32_000_000)),
   });
 
-  it.each(drawings)('tells the size of a %s image', (_name, mediaType, draw) => {
+  it.each(drawings)('reads the size of a %s image', (_name, mediaType, draw) => {
     const rules = (w: number, h: number): Set<string> =>
       rulesAfter(validateAnthropicMessages, anthropic, put('0.content.1', image(draw(w, h), mediaType)));
     expect(rules(8000, 8000)).toEqual(new Set());
@@ -383,7 +383,7 @@ const modelResult = (id: string, type = 'text'): unknown => ({
 const google = { thoughtSignature: 'c2ln' };
 const hidden = { type: 'reasoning', text: '', providerOptions: { openai: { itemId: 'rs_1' } } };
 
-/** With the signatures and item ids that each provider wants back: valid for every provider behind the AI SDK. */
+/** With the signatures and item ids that each provider wants back: valid for every provider through the AI SDK. */
 const model: readonly unknown[] = [
   { role: 'user', content: [text('What?'), { type: 'file', data: png(640, 480), mediaType: 'image/png' }] },
   {
@@ -495,7 +495,7 @@ describe('OpenAI responses through the AI SDK', () => {
     'tool-result-without-use: an output nobody asked for': cut('1.content.3'),
     'tool-use-id: an empty call id': renameCall(''),
     'tool-use-id: a call id of 65 characters': renameCall('a'.repeat(65)),
-    'reasoning-without-following-item: reasoning with nothing behind it': add('3.content.1', hidden),
+    'reasoning-without-following-item: reasoning with nothing after it': add('3.content.1', hidden),
     'function-call-without-reasoning: a stored call without its reasoning': cut('1.content.0'),
     'function-call-without-reasoning: a stored call before its reasoning': swap('1.content.0', '1.content.2'),
   });

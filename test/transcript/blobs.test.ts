@@ -198,7 +198,7 @@ describe('large parts of an entry', () => {
     expect(request(hydrateBlobs([short], blobs))).toEqual(request([given]));
     expect(JSON.stringify(request([given]))).toContain('"type":"image"');
     expect(JSON.stringify(request([short]))).toContain('[image/png, ');
-    // A title is made of what was said, wherever the picture is kept.
+    // A title is made from the text, wherever the picture is stored.
     expect(contentText((short['message'] as JsonObject)['content'])).toBe('see');
     const tool = extract(result('output '.repeat(LIMIT)));
     const call = { type: 'toolCall', id: 'c', name: 'run', arguments: {} };
@@ -210,7 +210,7 @@ describe('large parts of an entry', () => {
     expect(JSON.stringify(request(calls(tool.entry)))).toContain('the first 2 KiB of 459 kB');
   });
 
-  test('that nobody has any more become plain text with the name of what is lost', () => {
+  test('that are missing everywhere become plain text with the name of what is lost', () => {
     const { entry: short } = extract(result('x'.repeat(2 * LIMIT)));
     const [released] = releaseBlobs([short]);
     expect(blobNames([released ?? {}]).size).toBe(0);

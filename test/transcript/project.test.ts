@@ -391,7 +391,7 @@ describe('summaries and edits', () => {
     });
   }
 
-  test('J8 a summary is something said by the user side, marked as a summary', () => {
+  test('J8 a summary is sent by the user side, marked as a summary', () => {
     const [first, ...rest] = messages(compacted()) as { role: string; content: string }[];
     expect(first?.role).toBe('user');
     expect(first?.content).toMatch(

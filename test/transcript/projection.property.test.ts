@@ -47,7 +47,7 @@ describe('P4 any stored history', () => {
           const again = request([...(read(bytes) ?? []), nextMessage(stored)], kind);
           expect(kind.validate(messages), kind.name).toEqual([]);
           expect(JSON.stringify(again)).toBe(JSON.stringify(messages));
-          // As it stands, before anybody speaks; only an empty history makes no request of its own.
+          // As it stands, before the first message; only an empty history makes no request.
           const resumed = request(stored, kind);
           if (resumed.length > 0) expect(kind.validate(resumed), `${kind.name}, resumed`).toEqual([]);
         }

@@ -208,7 +208,7 @@ describe('reading', () => {
     expect(transcript.entries).toHaveLength(1);
   });
 
-  test('a second header is reported and does not start the session anew', () => {
+  test('a second header is reported and does not restart the session', () => {
     const transcript = parseTranscript(
       `${JSON.stringify(HEADER)}\n{"type":"user","content":"a","ts":1}\n${JSON.stringify({ ...HEADER, id: 'b' })}\n{"type":"user","content":"b","ts":2}\n`,
     );

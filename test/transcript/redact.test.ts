@@ -8,7 +8,7 @@ fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 const BODY = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7';
 const PEM = `-----BEGIN PRIVATE KEY-----\n${BODY}\n${BODY}==\n-----END PRIVATE KEY-----`;
 
-/** The text, and the part of it nobody may see. */
+/** The text, and the part of it that must be masked. */
 const SECRETS: readonly (readonly [text: string, secret: string])[] = [
   ['my key is sk-ant-api03-AbCdEf123456_-xyz, keep it', 'AbCdEf123456_-xyz'],
   ['OPENAI_API_KEY=sk-proj-abc123def456', 'sk-proj-abc123def456'],
@@ -51,7 +51,7 @@ const SECRETS: readonly (readonly [text: string, secret: string])[] = [
   [`${PEM}\n${PEM}`, BODY],
 ];
 
-/** Words that look a little like it and are none. */
+/** Words that look a little like a secret and are not. */
 const PLAIN: readonly string[] = [
   'The bearer of this letter is a friend. A task-oriented risk-averse design.',
   'Cookie: chocolate chip. I like a cookie, and brackets: [a=b].',

@@ -265,7 +265,7 @@ describe('secrets', () => {
     expect(missed.length / (lines.length * 3), missed.join()).toBeLessThan(0.05);
   });
 
-  test('are not seen where there are none: at most one false mark in 10,000 words of docs and sources', () => {
+  test('are not seen in ordinary text: at most one false mark in 10,000 words of docs and sources', () => {
     let words = 0;
     const marks: string[] = [];
     for (const folder of ['docs', 'src', 'web/src', 'examples']) {

@@ -42,7 +42,7 @@ test('a link whose token cannot be read is a wrong token, not an empty page', ()
   expect(token.value).toBe('%');
 });
 
-test('a link with a wrong token signs nobody out: the present token stays, and the user is told', async () => {
+test('a link with a wrong token signs no user out: the present token stays, and the user is informed', async () => {
   setToken('mine', { keep: true });
   const told = Promise.withResolvers<void>();
   expect(visit('#token=x', refuse, told.resolve)).toBe('/');

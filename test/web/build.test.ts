@@ -63,7 +63,7 @@ test('a page that is there already stays where it is while others come with thei
     replaceFolder(target, join(folder, 'second'), isThere);
     expect(statSync(target).ino).toBe(ino);
     expect(readFileSync(join(target, 'index.html'), 'utf8')).toBe('first');
-    // Whoever wants theirs puts it in its place.
+    // Another build puts its own in its place.
     replaceFolder(target, join(folder, 'second'));
     expect(readFileSync(join(target, 'index.html'), 'utf8')).toBe('second');
     expect(readdirSync(folder)).toEqual(['web']);

@@ -36,7 +36,7 @@ test('what was done to a session here stands, though it was looked at before and
   session.close();
 });
 
-test('a message that was stored before its turn is told is shown once while its answer comes', async () => {
+test('a message that was stored before its turn is announced is shown once while its answer arrives', async () => {
   const model = pacedModel(['one ', 'two']);
   await using at = await openServer(model, { session: { queue: { mode: 'followup' } } });
   const [begins, isStored] = [gate(), gate()];
@@ -68,7 +68,7 @@ test('a message that was stored before its turn is told is shown once while its 
   session.send('second');
   await expect.poll(states).toEqual(['running', 'waiting']);
   model.allow(3);
-  // The first is answered, the second has begun, and nobody here knows yet.
+  // The first is answered, the second has started, and this page does not know yet.
   await expect.poll(async () => (await at.reprise.store.get('s')).messageCount).toBe(3);
   isStored.open();
   await expect.poll(() => history.rows.value.map(({ text }) => text)).toContain('second');
@@ -84,7 +84,7 @@ test('a message that was stored before its turn is told is shown once while its 
   session.close();
 });
 
-test('what is said in place of another is shown there when its turn has come: what waits before it is answered where it was said', async () => {
+test('a replacing message is shown in its place when its turn has come: messages queued before it are answered where they were sent', async () => {
   await using at = await openServer(scripted(['one', 'two']));
   await (await at.chat({ message: 'first', sessionId: 's' })).text();
   const begins = gate();

@@ -28,7 +28,7 @@ function windowOn(at: OpenedServer, fetch: typeof globalThis.fetch = globalThis.
   return new HistoryWindow(() => client.session('s'), new AbortController().signal);
 }
 
-test('going down past an old summary goes on where one was, to the last message', async () => {
+test('scrolling down past an old summary continues from the same place, to the last message', async () => {
   await using at = await openServer(scripted([]));
   await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
   const ids = await add(at, many(200));
@@ -62,7 +62,7 @@ test('a summary that came since stands for what was loaded before it, without le
   expect(history.hasNewer.value).toBe(true);
 });
 
-test('whoever goes to another place while news are asked for stays there', async () => {
+test('a user who goes to another place while updates are loaded stays there', async () => {
   await using at = await openServer(scripted([]));
   await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
   const ids = await add(at, many(300));
@@ -78,7 +78,7 @@ test('whoever goes to another place while news are asked for stays there', async
   });
   await history.loadLatest();
   isHeld = true;
-  // Somebody was on another branch and came back: all is asked for anew.
+  // The user was on another branch and came back: everything is loaded again.
   const [leaf] = await add(at, [said('elsewhere')]);
   const session = await at.reprise.session({ id: 's' });
   await session.branch(ids[298] ?? '');
@@ -92,7 +92,7 @@ test('whoever goes to another place while news are asked for stays there', async
   expect(history.hasNewer.value).toBe(true);
 });
 
-test('a message said anew, long after it was asked for, takes nothing from whoever has gone to another place', async () => {
+test('a message that replaces an old one takes nothing from a user who has gone to another place', async () => {
   await using at = await openServer(scripted([]));
   await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
   const ids = await add(at, many(300));
@@ -104,7 +104,7 @@ test('a message said anew, long after it was asked for, takes nothing from whoev
   expect(history.hasNewer.value).toBe(true);
 });
 
-test('a message said anew far above, or where it is shown already, leaves what stands before it', async () => {
+test('a message that replaces one far above, or one that is shown already, leaves what stands before it', async () => {
   await using at = await openServer(scripted([]));
   await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
   const ids = await add(at, many(300));
@@ -122,7 +122,7 @@ test('a message said anew far above, or where it is shown already, leaves what s
 });
 
 test.each(['loadNewer', 'loadOlder'] as const)(
-  'whoever scrolls on where the branch was left meanwhile is shown the one that goes on (%s)',
+  'a user who scrolls on after the branch was left meanwhile sees the current branch (%s)',
   async (scroll) => {
     await using at = await openServer(scripted([]));
     await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });

@@ -126,7 +126,7 @@ test.each([
   expect(render(`${text}x`)).toMatchObject({ tags: [], text: `${text}x` });
 });
 
-test('a paragraph of thousands of stars holds nobody up', () => {
+test('a paragraph of thousands of stars does not block the page', () => {
   const stars = '**a *b'.repeat(20_000);
   const spent = cpuTimer();
   expect(render(stars)).toMatchObject({ tags: ['p'], text: stars });

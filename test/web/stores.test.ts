@@ -42,7 +42,7 @@ describe('an answer while it comes', () => {
     expect(liveText(turn)).toBe('one two\n\nthree');
   });
 
-  test('is what was kept of it after an interruption, and begins anew with another turn', () => {
+  test('is what was stored of it after an interruption, and starts again with another turn', () => {
     const kept = hear(
       { type: 'turn_start', turnId: 't', model: '' },
       { type: 'text_delta', text: 'lost words' },
@@ -66,7 +66,7 @@ describe('an answer while it comes', () => {
 });
 
 describe('several streams of one turn', () => {
-  test('make one answer, whichever tells first, and the next turn makes its own', () => {
+  test('make one answer, whichever arrives first, and the next turn makes its own', () => {
     const ear = new TurnEar();
     const [a, b, c] = [{}, {}, {}];
     const start: StreamEvent = { type: 'turn_start', turnId: 't', model: '' };
@@ -110,7 +110,7 @@ describe('a history as people see it', () => {
     expect(items[2]).toMatchObject({ turn: { turnId: 't', status: 'done' } });
   });
 
-  test('each call has its own result, also of a provider that counts its calls anew in every turn', () => {
+  test('each call has its own result, also of a provider that numbers its calls from 1 in every turn', () => {
     const call = { toolCalls: [{ id: 'call_0', name: 'f', input: {} }] };
     const items = transcriptItems([
       row(1, 'assistant', call),
@@ -158,7 +158,7 @@ describe('a history as people see it', () => {
       row(8, 'assistant'),
       leaf(11, { undoes: 'e10', branch: true }),
     ]);
-    // A step back where something was said since, and a branch somebody chose, are no lines of their own.
+    // An undo after which something was sent, and a branch that was chosen, are no separate lines.
     expect(items.map((item) => [item.key, 'fork' in item && item.fork])).toEqual([
       ['e1', false],
       ['e5', { ids: ['e2', 'e5', 'e9'], at: 1 }],
@@ -166,12 +166,12 @@ describe('a history as people see it', () => {
     ]);
   });
 
-  test('what a summary stands for is behind one line, and comes back when it is taken back', () => {
+  test('the messages of a summary are folded under one line, and return when it is undone', () => {
     const compacted = { compacted: true };
     const facts = {
       tokensBefore: 80_000,
       tokensAfter: 5000,
-      // Of what the model left out `text` was put behind it.
+      // `text` was added after what the model left out.
       details: { coveredEntries: 2, recall: { total: 9, found: 3, missing: ['lost', 'text'], unlisted: 4 } },
     };
     const rows = [
@@ -268,7 +268,7 @@ test('an address says where the page is, whatever ids are', () => {
     expect(parseRoute(broken)).toEqual({ view: 'new' });
 });
 
-test('sessions are merged newest first, found by name, and told apart by their keys', () => {
+test('sessions are merged newest first, found by name, and distinguished by their keys', () => {
   const session = (id: string, lastAt: string, more: Partial<SessionView> = {}): SessionView =>
     ({ id, lastAt, title: `Title ${id}`, sessionKey: 'agent:main:main', ...more }) as SessionView;
   const merged = mergeSessions(
@@ -276,7 +276,7 @@ test('sessions are merged newest first, found by name, and told apart by their k
     [session('a', '3'), session('c', '0')],
   );
   expect(merged.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
-  // Those of one moment are told apart by their ids: what comes behind the last of a page is not gone.
+  // Those of one moment are distinguished by their ids: what follows the last of a page is not lost.
   const known = ['d', 'c', 'b', 'a'].map((id) => session(id, '2'));
   const page = { data: [session('e', '3'), session('c', '2')], hasMore: true };
   expect(behindPage(known, page).map(({ id }) => id)).toEqual(['b', 'a']);

@@ -31,7 +31,7 @@ async function logged(): Promise<{ readonly workspace: string; readonly convlogs
   return { workspace, convlogs: join(home, 'agents', 'main', 'convlogs') };
 }
 
-test('an admin reads what was said, by the engine', async () => {
+test('an admin reads channel logs through the engine', async () => {
   await using opened = await openEngine(scripted([]));
   const { reprise } = opened;
   await reprise.store.convlog.append([LINE]);
@@ -83,7 +83,7 @@ test('I-30 no path and no link of a workspace leads a file tool to the convlogs'
     await expect(use('list_directory', { path }), path).rejects.toMatchObject({ code: 'FORBIDDEN' });
 });
 
-test('what an agent is told and offered holds nothing of the convlog', async () => {
+test('no text or tool that an agent receives contains the channel log', async () => {
   const { workspace } = await logged();
   const store = await openStore({ kind: 'jsonl', home, durability: 'os' });
   const model = scripted([{ text: 'hello' }]);

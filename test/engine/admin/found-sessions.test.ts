@@ -8,7 +8,7 @@ import { ask, call, openFamily, replying } from '../../support/engine/family.ts'
 const GOING = 'agent:main:session:going';
 const STAYING = 'agent:main:session:staying';
 
-/** A store in which somebody purges a session while others still read what was found in it. */
+/** A store in which another process purges a session while a search result still names it. */
 async function openPurging(): Promise<Store> {
   const store = await openMemoryStore({});
   const search: Store['search'] = async (query) => {
@@ -23,7 +23,7 @@ async function openPurging(): Promise<Store> {
   return Object.assign(store, { search });
 }
 
-test('/search tells what is left when a session it was found in is purged meanwhile', async () => {
+test('/search shows the remaining hits when a session is purged meanwhile', async () => {
   await using at = await openEngine(scripted(['One.', 'Two.']), { store: await openPurging() });
   for (const key of [GOING, STAYING]) await say(await at.reprise.session(key), 'where is the needle');
   const { text, code } = await run(at, '/search needle');
@@ -31,7 +31,7 @@ test('/search tells what is left when a session it was found in is purged meanwh
   expect(text.match(/where is the needle \(/g)).toHaveLength(1);
 });
 
-test('an agent that searches its sessions is told what is left when one is purged meanwhile', async () => {
+test('an agent that searches its sessions gets the remaining hits when one is purged meanwhile', async () => {
   const model = replying(({ text, isResult }) => {
     if (isResult) return text;
     return text === 'look' ? { calls: [call('sessions_search', { query: 'needle' })] } : 'Heard.';

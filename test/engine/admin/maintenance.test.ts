@@ -19,7 +19,7 @@ const say = (content: string): { type: string; [name: string]: unknown } => ({
 
 const openMemory = async (): Promise<Store> => openStore({ kind: 'memory', now: START });
 
-/** Sessions nobody's key stands for, the oldest first. The clock of the store goes on with each line. */
+/** Sessions that are not active for a key, the oldest first. The clock of the store advances with each line. */
 async function sessions(store: Store, count: number, text = 'hello'): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -172,7 +172,7 @@ describe('retention', () => {
     expect(await store.active('agent:main:session:s0')).toBeUndefined();
   });
 
-  test('never goes: one with a message under way, one in somebody’s hands, a damaged one', async () => {
+  test('never removes a session with a pending message, a held lease, or damage', async () => {
     await using store = await openMemory();
     await sessions(store, 5);
     const message = { sessionKey: 'agent:main:session:s1', source: 'test', body: { text: 'x' } };
@@ -193,7 +193,7 @@ describe('retention', () => {
     expect(ids((await planMaintenance(damaged, rules, later(DAY))).delete)).toEqual(['s2']);
   });
 
-  test('whoever speaks between the plan and the deed keeps the session', async () => {
+  test('a message between the plan and the removal keeps the session', async () => {
     await using store = await openMemory();
     await sessions(store, 3);
     const busy = wrap(store, {
@@ -207,7 +207,7 @@ describe('retention', () => {
     expect(await named(store)).toEqual(['s1']);
   });
 
-  test('each deletion has one line that outlives it and holds no word of what was said', async () => {
+  test('each deletion has one line that outlives it and contains no text of the conversation', async () => {
     await using store = await openMemory();
     await sessions(store, 2, 'secret plum');
     let deaths = 0;
@@ -277,7 +277,7 @@ describe('retention', () => {
     ]);
   });
 
-  test('stops between two sessions when it is told to', async () => {
+  test('stops between two sessions on request', async () => {
     await using store = await openMemory();
     await sessions(store, 3);
     const report = await runMaintenance(

@@ -66,7 +66,7 @@ describe('a ref', () => {
     await store.delete('2nd');
   });
 
-  test('means what is there, though a copy in the trash has the same name', async () => {
+  test('finds the live session, though a copy in the trash has the same name', async () => {
     expect(await resolveRef(store, 'the plan')).toMatchObject({ id: 'kept' });
     expect(await resolveRef(store, 'the pl')).toMatchObject({ id: 'kept' });
     expect(await resolveRef(store, 'the plan', { status: 'deleted' })).toMatchObject({ id: 'copy' });

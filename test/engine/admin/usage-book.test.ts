@@ -77,7 +77,7 @@ const OTHERS: readonly NewEntry[] = [
   { ...answer('m', 70), copiedAt: '2020-02-02T00:00:00.000Z' },
 ];
 
-test('whatever is said, deleted, purged and forked, the book says what reading everything says', async () => {
+test('after any sends, deletions, purges and forks, the book equals a full count', async () => {
   const entry = fc.oneof(
     fc.constantFrom(...OTHERS),
     fc.tuple(fc.constantFrom('m', 'n'), fc.integer({ min: 10, max: 99 })).map(([m, n]) => answer(m, n)),
@@ -126,7 +126,7 @@ test('whatever is said, deleted, purged and forked, the book says what reading e
   );
 }, 120_000);
 
-test('a line is read once, however often somebody asks, also of another process', async () => {
+test('a line is read once, however often usage is queried, also by another process', async () => {
   const home = await mkdtemp(join(tmpdir(), 'reprise-usage-'));
   onTestFinished(() => rm(home, { recursive: true }));
   await using ours = await openSqliteStore({ home });
@@ -166,7 +166,7 @@ test('a line is read once, however often somebody asks, also of another process'
   expect(lines).toBe(5);
 });
 
-test('who does not want to wait is told how far it is, and it is read on meanwhile', async () => {
+test('a caller that does not wait gets the progress, and counting continues meanwhile', async () => {
   await using store = await openMemoryStore({});
   const { id } = await store.create({ key: 'agent:main:main' });
   await store.append(id, [turn(['m'], 50)]);
@@ -268,7 +268,7 @@ test('a session that is spoken in while all are compared is counted', async () =
       isSpoken = true;
       const book = new UsageBook(small(id), open, { compareMs });
       await byTheBook(book);
-      // News of all: to be found by looking through the newest, too.
+      // All sessions have changed: to be found by looking through the newest, too.
       for (const each of ['a', 'b', 'c']) await store.append(each, [answer('n', 30)]);
       isSpoken = false;
       expect(await byTheBook(book), `${id} ${compareMs}`).toEqual(await byReadingAll(store));
@@ -286,7 +286,7 @@ test('an answer without a session that could not be read says so, until it can b
   const refusing: Pick<Store, 'list' | 'read' | 'notes' | 'stats'> = {
     notes: store.notes,
     stats: () => store.stats(),
-    // As while an index is made anew: of what has not been read only the header is known.
+    // As while an index is rebuilt: of sessions that were not read only the header is known.
     list: async (query) => {
       const { sessions, cursor } = await store.list({ ...query, limit: 1 });
       const isUnread = refusal.code === 'STORE_BUSY';

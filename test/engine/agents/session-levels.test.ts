@@ -12,7 +12,7 @@ const echo: Tool = {
   run: () => 'echo',
 };
 
-test('what a session chose is not told is stored all the same', async () => {
+test('events that a session hides are stored all the same', async () => {
   const step = { thinking: { text: 'hm' }, calls: [{ name: 'echo' }] };
   await using at = await openEngine(scripted([step, 'one', step, 'two']), { tools: [echo] });
   const kinds = async (text: string): Promise<string[]> =>
@@ -55,7 +55,7 @@ test('a reply says what it took where people want to see it', async () => {
   expect(lines.at(-1)?.content).toBe(`again\n\n${usageLine}`);
 });
 
-test('a thread begins with what was said where it hangs, if it is so configured', async () => {
+test('a thread starts with the history of its parent, if it is so configured', async () => {
   const model = scripted(['noted', 'in the thread']);
   await using at = await openChannels(model, {
     session: { threads: { fork: true }, queue: { debounceMs: 0 } },
@@ -68,7 +68,7 @@ test('a thread begins with what was said where it hangs, if it is so configured'
   expect(JSON.stringify(model.requests[1])).toContain('xyzzy');
 });
 
-test('a reset that was taken back is not made again by the next message', async () => {
+test('a reset that was undone is not made again by the next message', async () => {
   const hand = { now: new Date('2026-03-01T12:00:00Z') };
   const session = { reset: { mode: 'idle', idleMinutes: 60 }, queue: { debounceMs: 0 } } as const;
   await using at = await openChannels(scripted(['1', '2', '3']), { clock: () => hand.now, session });

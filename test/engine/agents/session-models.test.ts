@@ -42,7 +42,7 @@ test('what is asked of a session before it speaks again counts by the model it n
   expect(await (await fresh()).explain()).toMatchObject({ calls: [{ verified: true }] });
 });
 
-test('a child may have a model by its name before anybody has used it', async () => {
+test('a child may have a model by its name before any session has used it', async () => {
   const reprise = opened(await named());
   const { id } = await reprise.session(KEY);
   expect(await reprise.spawn({ id }, { task: 'a.', model: NAMED })).toMatchObject({ modelApplied: true });
@@ -52,7 +52,7 @@ test('a child may have a model by its name before anybody has used it', async ()
   await reprise.idle();
 });
 
-test('a turn whose model is never loaded can be stopped: what was said is kept, and the next one runs', async () => {
+test('a turn whose model never loads can be stopped: the message is kept, and the next one runs', async () => {
   const store = await named();
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   const model = scripted(['by the default']);

@@ -49,7 +49,7 @@ test('/stop ends the children of a session too, and none of them makes it speak 
     { status: 'cancelled', result: 'told' },
   ]);
   expect(await at.store.inbox.pending()).toEqual([]);
-  // What became of them is known when somebody speaks next.
+  // The model learns what became of them with the next message.
   expect((await session.send('and now?').result).text).toContain('and now?');
   const last = JSON.stringify(at.model.requests.at(-1)?.messages);
   expect(last.match(/the task was stopped together with the session that gave it/g)).toHaveLength(2);
@@ -138,13 +138,13 @@ test('a child that is being spawned when /stop comes is stopped too', async () =
   const asked = at.model.requests.length;
   stopped.resolve();
   await expect.poll(() => at.reprise.runs(session.id)).toMatchObject([{ status: 'cancelled' }]);
-  // Its end is known when somebody speaks next, and made nobody speak before.
+  // The model learns of its end with the next message; the end itself starts no turn.
   await session.send('and now?').result;
   expect(at.model.requests).toHaveLength(asked + 1);
   await expect.poll(() => resultsIn(at.store)).toEqual([expect.stringContaining('cancelled')]);
 });
 
-test('children whose end cannot be told are stopped all the same, each of them', async () => {
+test('children whose end cannot be reported are stopped all the same, each of them', async () => {
   const store = await receiving(async ({ body }, put) => {
     if (body['silent'] === true) throw new RepriseError('STORE_FULL', 'no room');
     return put();
@@ -156,7 +156,7 @@ test('children whose end cannot be told are stopped all the same, each of them',
   expect((await at.reprise.runs(session.id)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
 });
 
-test('/stop cancels what waits for an answer, not what it only has to be told', async () => {
+test('/stop cancels messages that wait for an answer, not notes for the model', async () => {
   await using at = await openFamily(busyChildren(), { run: false });
   const session = await at.reprise.session(KEY);
   const put = async (body: object): Promise<string> => {

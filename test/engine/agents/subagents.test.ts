@@ -18,7 +18,7 @@ afterAll(() => {
   for (const home of homes) rmSync(home, { recursive: true, force: true });
 });
 
-/** A parent that does as it is told in JSON; children answer `did <task>`. */
+/** A parent that does what its messages say in JSON; children answer `did <task>`. */
 function obedient() {
   return replying(({ text, isResult, request }) => {
     if (isResult) return `tools said ${text}`;
@@ -53,7 +53,7 @@ describe.each(['memory', 'jsonl'] as const)('children of a session (%s)', (kind)
     for (const run of runs) expect(run).toMatchObject({ status: 'done', result: 'told', cleanup: 'keep' });
   });
 
-  test('twelve spawned at once of which five may run: five are accepted, seven are told why not', async () => {
+  test('twelve spawned at once of which five may run: five are accepted, seven are refused with the reason', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await using at = await openFamily(
       replying(({ isResult, text }) =>
@@ -76,7 +76,7 @@ describe.each(['memory', 'jsonl'] as const)('children of a session (%s)', (kind)
     expect(await at.reprise.spawn({ id }, { task: 'one more' })).toMatchObject({ status: 'accepted' });
   });
 
-  test('S10 a child whose session was to be deleted is, when its parent has been told', async () => {
+  test('S10 a child with cleanup "delete" is deleted when its parent has its result', async () => {
     await using at = await openFamily(obedient(), { kind, home: newHome() });
     await ask(
       at.reprise,
@@ -88,13 +88,13 @@ describe.each(['memory', 'jsonl'] as const)('children of a session (%s)', (kind)
   });
 });
 
-test('S10 a result waits for its parent over a restart and is told once', async () => {
+test('S10 a result waits for its parent over a restart and is delivered once', async () => {
   const home = newHome();
   let runId: string | undefined;
   {
     await using first = await openFamily(obedient(), { kind: 'jsonl', home, run: false });
     const { id } = await first.reprise.session(KEY);
-    // Somebody else has the parent: its child ends meanwhile.
+    // Another process holds the parent: its child ends meanwhile.
     const lease = await first.store.lease(id);
     const spawned = await first.reprise.spawn({ id }, { task: 'alone.', cleanup: 'delete' });
     expect(spawned).toMatchObject({ status: 'accepted' });
@@ -117,7 +117,7 @@ test('an engine that runs its own sessions only runs their children too, and has
   expect(await at.store.inbox.pending()).toEqual([]);
 });
 
-test('a child receives its task and a system prompt of its own, and no history of its parent', async () => {
+test('a child receives its task and its own system prompt, and no history of its parent', async () => {
   await using at = await openFamily(obedient(), {
     agents: { defaults: { subagents: {} }, main: { systemPrompt: 'Speak like a pirate.' } },
   });
@@ -167,7 +167,7 @@ describe('a result', () => {
     expect(told?.body).toMatchObject({
       from: { channel: 'telegram', account: 'bot', peer: '77', thread: '3' },
     });
-    // Nobody wrote it: it does not carry the name of who asked.
+    // No person wrote it: it does not carry the name of the sender.
     expect(JSON.stringify(told?.body)).not.toContain('Ada');
   });
 
@@ -182,7 +182,7 @@ describe('a result', () => {
     expect(await at.reprise.runs(id)).toMatchObject([{ status: 'timeout', result: 'told' }]);
   });
 
-  test('of a child that fails, or that somebody stops, says so', async () => {
+  test('of a child that fails or is stopped says so', async () => {
     await using at = await openFamily(
       replying(({ text }) => {
         if (text.includes('[The')) return 'noted';
@@ -202,7 +202,7 @@ describe('a result', () => {
   });
 
   test.each(['cancelled', 'deleted'])(
-    'of a child that is %s before it ran is told all the same',
+    'of a child that is %s before it ran is reported all the same',
     async (how) => {
       const { promise: go, resolve } = Promise.withResolvers<void>();
       await using at = await openFamily(
@@ -250,7 +250,7 @@ describe('a result', () => {
     expect(await at.reprise.runs(gone.id)).toMatchObject([{ status: 'done', result: 'none' }]);
   });
 
-  test('that nobody can be told does not keep a run open that crashed too often', async () => {
+  test('that cannot be delivered does not keep a run open that crashed too often', async () => {
     const store = await openMemoryStore({});
     const { id } = await store.create({ key: KEY, activate: true });
     await store.delete(id);
@@ -261,7 +261,7 @@ describe('a result', () => {
     const lease = await store.lease(sessionId);
     const { epoch } = lease;
     for (let i = 0; i < 3; i++) await store.inbox.take(sessionId, { epoch, orphans: true });
-    // Each of them died when it had been said.
+    // Each process died when the result was stored.
     await store.append(sessionId, entriesOf(await store.inbox.get(inboxId)), { key: inboxId, epoch });
     await lease.release();
     await using at = await openFamily(obedient(), { store });

@@ -168,7 +168,7 @@ describe.each([
   });
 });
 
-test('a group is a conversation of its own: its members share its files and none of them has those of another', async () => {
+test('a group is a conversation: its members share its files, and none of them has the files of another', async () => {
   const agents = { main: { fileTools: true } };
   await using reprise = await openReprise({ home, ...QUICK, model: obedient(), agents });
   const say = async (where: object, text: string): Promise<string> => {
@@ -185,7 +185,7 @@ test('a group is a conversation of its own: its members share its files and none
   expect(await say({ peer: 'friends' }, read)).not.toContain(SECRET);
 });
 
-test('AGENT.md in a workspace is ignored, and the owner is told once how to move it', async () => {
+test('AGENT.md in a workspace is ignored, and the owner is shown once how to move it', async () => {
   const shared = join(home, 'shared');
   const old = join(home, 'agents', 'main', 'workspace');
   for (const folder of [old, shared]) {

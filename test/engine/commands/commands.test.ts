@@ -128,7 +128,7 @@ describe('what a person typed', () => {
     );
   });
 
-  test('any message can be said: with a slash before its own it comes out as it was', () => {
+  test('any message can be sent: with a slash in front of its own it arrives unchanged', () => {
     fc.assert(
       fc.property(typed, surface, (text, at) => {
         const said = text.startsWith('/') ? `/${text}` : text;

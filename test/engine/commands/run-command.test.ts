@@ -41,7 +41,7 @@ describe('a command', () => {
     expect(JSON.stringify(await entriesOf(at.session))).not.toMatch(/"\/\w/);
   });
 
-  test('/help tells of one command or of all', async () => {
+  test('/help describes one command or all', async () => {
     await using at = await openEngine(scripted([]));
     expect((await run(at, '/help')).text).toContain('/queue [mode]');
     expect((await run(at, '/help /ls')).text).toBe(

@@ -3,7 +3,7 @@ import { messageCount, run } from '../../support/engine/commands.ts';
 import { KEY, openEngine, say, scripted } from '../../support/engine/engine.ts';
 
 describe('commands about sessions', () => {
-  test('/new keeps the old session and what people chose, and nothing that was said', async () => {
+  test('/new keeps the old session and the choices of people, and no messages', async () => {
     await using at = await openEngine(scripted(['Hi.', 'Hello.']));
     await run(at, '/queue collect');
     await run(at, '/rename old one');
@@ -26,7 +26,7 @@ describe('commands about sessions', () => {
     expect(await at.reprise.store.get(unnamed.sessionId ?? '')).not.toHaveProperty('label');
   });
 
-  test('a number is a line of the list that was printed last, whatever was said since', async () => {
+  test('a number names a line of the list that was printed last, whatever was sent since', async () => {
     await using at = await openEngine(scripted(['Hi.', 'Ho.']));
     const { sessionId: one = '' } = await run(at, '/new one');
     const { sessionId: two = '' } = await run(at, '/new two');

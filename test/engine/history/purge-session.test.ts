@@ -69,7 +69,7 @@ test('a purge names the forks, the parent that got a result, and the notes that 
   expect((await at.store.get(parent)).status).toBe('open');
 });
 
-test('a purge with copies leaves the text only where it was said on its own', async () => {
+test('a purge with copies leaves the text only in sessions that did not copy it', async () => {
   await using at = await open();
   const { child, parent, fork, parentFork, memory } = await copied(at);
   const report = await at.reprise.purge(child, { withCopies: true });
@@ -133,7 +133,7 @@ test('a purge names the files with its text in the workspace of its conversation
     'plan.txt',
   ]);
   expect(readFileSync(join(folder, 'MEMORY.md'), 'utf8')).toBe('');
-  // The other conversation said the same, and keeps it.
+  // The other conversation contains the same words by itself, and keeps them.
   expect(readFileSync(join(ofBob, 'diary.txt'), 'utf8')).toContain(MARK);
 });
 

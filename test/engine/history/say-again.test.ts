@@ -40,7 +40,7 @@ test.each<[string, Command]>([
   ['/retry', RETRY],
   ['/edit', { name: 'edit', args: 'give away another' }],
 ])(
-  '%s behind the result of a child is refused, and the result stays where the model reads it',
+  '%s after the result of a child is refused, and the result stays where the model reads it',
   async (_, command) => {
     await using at = await openFamily(parentOf(true));
     await ask(at.reprise, 'give away one');
@@ -97,7 +97,7 @@ describe.each<[string, ProfileName]>([
         return role === undefined ? [] : [contentText(content)];
       });
 
-    /** Whoever comes next answers it in its place, and goes on from there. */
+    /** The next turn answers it in its place and continues from there. */
     const saysItThere = async (store: Store): Promise<void> => {
       await using next = await openEngine(scripted(['1, again', 'after']), {
         store,
@@ -113,7 +113,7 @@ describe.each<[string, ProfileName]>([
       ]);
     };
 
-    test('is said there when they have been answered where they were said', async () => {
+    test('is appended there when they were answered on their branch', async () => {
       const { promise: gate, resolve: open } = Promise.withResolvers<void>();
       const model = scripted(['1', { wait: gate, text: '2' }, '3', 'one, again']);
       await using at = await openEngine(model, { profile, session: { queue: { mode: 'followup' } } });
@@ -133,12 +133,12 @@ describe.each<[string, ProfileName]>([
       ).toEqual(['2', '3', 'one, again']);
       const all = await entriesOf(at.session);
       expect(texts(pathEntries(all))).toEqual(['one, in other words', 'one, again']);
-      // What waited was said to what was there before, and is gone back to as one branch.
+      // The queued messages belong to the old branch, which one undo returns to.
       await at.session.branch(before, { place: 'end' });
       expect(texts(pathEntries(await entriesOf(at.session)))).toEqual(['one', '1', 'two', '2', 'three', '3']);
     });
 
-    test('is said there also where the conversation stood when it was asked for', async () => {
+    test('is appended where the conversation stood when it was requested', async () => {
       const model = scripted(['1', 'the other', 'one, again']);
       const store = await openMemoryStore({});
       await using at = await openEngine(model, { store, profile });
@@ -147,7 +147,7 @@ describe.each<[string, ProfileName]>([
         .filter(({ message }) => isObject(message) && message['role'] === 'user')
         .map(({ id }) => id);
       await at.session.branch(before, { place: 'before' });
-      // Accepted, and nobody has looked at it yet.
+      // Accepted, and no runner has looked at it yet.
       const { id: sessionId } = at.session;
       await store.inbox.receive({ sessionKey: KEY, sessionId, source: 'test', body: { text: 'another' } });
       const { text } = await at.session.sendAgain({ before, text: 'one, in other words' }).result;
@@ -156,7 +156,7 @@ describe.each<[string, ProfileName]>([
       expect(model.requests.at(-1)?.messages).toHaveLength(1);
     });
 
-    /** Nobody here looks at what is accepted from now on. */
+    /** From now on, no runner here takes accepted messages. */
     const afterTwoTurns = async () => {
       const store = await openMemoryStore({});
       const at = await openEngine(scripted(['1', '2']), { store, profile });
@@ -195,7 +195,7 @@ describe.each<[string, ProfileName]>([
       const inbound = { sessionKey: KEY, sessionId: id, source: 'test' };
       const { inboxId } = await store.inbox.receive({ ...inbound, body: { text: 'one, again', place } });
       {
-        // It died behind the step, and behind its words where they are written at once.
+        // It died after the step, and after its message where both are written at once.
         await using lease = await store.lease(id);
         const { epoch } = lease;
         const item = (await store.inbox.take(id, { epoch })) as InboxItem;

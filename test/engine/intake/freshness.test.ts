@@ -31,7 +31,7 @@ const daily = (atHour: number, timeZone = 'UTC'): ResetRules => ({
 });
 
 describe('S8 freshness', () => {
-  test('nothing is reset unless somebody asked for it', () => {
+  test('nothing is reset by default', () => {
     const asked = { from: '2020-01-01T00:00:00Z', to: '2026-01-01T00:00:00Z' };
     expect(why({}, asked)).toBeUndefined();
     expect(why({ reset: { mode: 'none', atHour: 4, idleMinutes: 5 } }, asked)).toBeUndefined();
@@ -136,7 +136,7 @@ const WINDOWS: readonly (readonly [string, string])[] = [
   ['Asia/Kathmandu', '2026-01-01T00:00:00Z'],
 ];
 const WINDOW_MINUTES = 7 * 24 * 60;
-/** The walk needs a day before anybody speaks, to know which day it is. */
+/** The walk needs a day before the first message, to know which day it is. */
 const WARM_UP = 24 * 60;
 
 /** What a wall clock shows, minute by minute: the number of its date, and its hour. */
@@ -197,7 +197,7 @@ describe('freshness, for any clock', () => {
     );
   });
 
-  test('what is over stays over, for the same reason, and whoever spoke after the hour is not reset by it', () => {
+  test('an expired session stays expired, for the same reason, and activity after the hour prevents a reset', () => {
     const gap = fc.integer({ min: 0, max: 90 * 24 * 60 });
     fc.assert(
       fc.property(
@@ -257,7 +257,7 @@ describe('reset triggers', () => {
     expect(parseResetTrigger(text)).toBeUndefined();
   });
 
-  test('can be others, and then these are none', () => {
+  test('can be others, and then the defaults are not triggers', () => {
     expect(parseResetTrigger('/new', ['Anfang!'])).toBeUndefined();
     expect(parseResetTrigger('ANFANG! los', ['Anfang!'])).toEqual({ trigger: 'Anfang!', rest: 'los' });
     expect(parseResetTrigger('Anfang!@bot los', ['Anfang!'])).toBeUndefined();

@@ -71,7 +71,7 @@ describe('a message of a channel', () => {
     ['a thread', { thread: '1' }],
     ['another agent', { agentId: 'helper' }],
   ];
-  test('lands in a session of its own for every peer, channel, group and thread', async () => {
+  test('arrives in a separate session for every peer, channel, group and thread', async () => {
     const model = scripted(peers.map(([name]) => name));
     await using at = await openChannels(model, { agents: { helper: {} }, run: false });
     const sessions = [];
@@ -158,7 +158,7 @@ describe('a message of a channel', () => {
     expect(await at.reprise.store.inbox.pending()).toEqual([]);
   });
 
-  test('that is our own output coming back is kept, told apart, and not answered', async () => {
+  test('that is our own output coming back is stored, marked, and not answered', async () => {
     await using at = await openChannels(scripted([LONG, 'short']));
     await at.reprise.receive(telegram('hi'));
     await at.reprise.idle();
@@ -172,7 +172,7 @@ describe('a message of a channel', () => {
     at.model.assertDone();
   });
 
-  test('in a group that nobody addressed to the agent is known to it later, and answered by nobody', async () => {
+  test('in a group that does not mention the agent is seen later, and not answered', async () => {
     const model = scripted(['yes?']);
     await using at = await openChannels(model);
     const group = { peer: 'g', peerKind: 'group' } as const;

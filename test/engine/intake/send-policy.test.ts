@@ -13,7 +13,7 @@ const may = (sessionKey: string, more: Partial<Parameters<typeof sendAllowed>[0]
   sendAllowed({ rules, settings: {}, sessionKey, ...more });
 
 describe('who may be written to', () => {
-  test('everybody, where nothing is said', () => {
+  test('every channel, if there are no rules', () => {
     expect(sendAllowed({ settings: {}, sessionKey: GROUP })).toBe(true);
     expect(sendAllowed({ rules: {}, settings: {}, sessionKey: 'global' })).toBe(true);
   });

@@ -33,7 +33,7 @@ async function spoken(store: Store, id: string): Promise<readonly unknown[]> {
 }
 
 describe('a thread that begins with the history it hangs under', () => {
-  test('says word for word what was said there, and goes its own way', async () => {
+  test('contains the parent history word for word, and then develops separately', async () => {
     await using store = await openStore({ kind: 'memory' });
     const parentId = await parentWith(store, 3);
     await store.append(parentId, [user('left'), assistant('left too')]);
@@ -104,7 +104,7 @@ describe('a thread that begins with the history it hangs under', () => {
     expect((await store.get(record.id)).messageCount).toBe((await store.get(parentId)).messageCount);
   });
 
-  test('only whoever holds the session may do it', async () => {
+  test('only the holder of the session may do it', async () => {
     await using store = await openStore({ kind: 'memory' });
     await parentWith(store, 1);
     const record = await store.create({ key: THREAD, activate: true });
@@ -127,7 +127,7 @@ describe('a thread that begins with the history it hangs under', () => {
     expect((await store.get(record.id)).messageCount).toBe(0);
   });
 
-  test('is measured also where no provider told what it used', async () => {
+  test('is measured also if no provider reported usage', async () => {
     await using store = await openStore({ kind: 'memory' });
     const { id } = await store.create({ key: PARENT, activate: true });
     await store.append(id, [user('plum '.repeat(400))]);
@@ -135,7 +135,7 @@ describe('a thread that begins with the history it hangs under', () => {
     expect(await forkThread(store, { record, parentKey: PARENT, maxTokens: 300 })).toBe('too-long');
   });
 
-  test('nothing happens without a parent, in a thread begun anew, or once something was said', async () => {
+  test('nothing happens without a parent, in a thread after a reset, or after its first message', async () => {
     await using store = await openStore({ kind: 'memory' });
     const lonely = await store.create({ key: THREAD, activate: true });
     expect(await forkThread(store, { record: lonely, parentKey: PARENT })).toBe('none');
@@ -143,7 +143,7 @@ describe('a thread that begins with the history it hangs under', () => {
     const anew = await store.create({ key: THREAD, parentId: lonely.id });
     expect(await forkThread(store, { record: anew, parentKey: PARENT })).toBe('none');
     await store.append(lonely.id, [user('hello')]);
-    // As it was before, and as it is: a stale look at it must not put a history behind the first message.
+    // As it was before, and as it is: a stale record must not put a history after the first message.
     expect(await forkThread(store, { record: lonely, parentKey: PARENT })).toBe('none');
     expect(await forkThread(store, { record: await store.get(lonely.id), parentKey: PARENT })).toBe('none');
   });

@@ -40,7 +40,7 @@ describe('S8 the undo of a reset', () => {
     expect(JSON.stringify(at.model.requests.at(-1)?.messages)).not.toContain('"a"');
   });
 
-  test('comes only when the session has nothing of its own left to undo', async () => {
+  test('comes only when the session has no step left to undo', async () => {
     await using at = await openEngine(scripted(['one', 'two']));
     await at.session.send('a').result;
     const next = await afterReset(at);
@@ -52,7 +52,7 @@ describe('S8 the undo of a reset', () => {
     expect((await next.context()).messages).toBe(2);
   });
 
-  test('the latest step is redone first, and nothing once something was said', async () => {
+  test('the latest step is redone first, and nothing after a new message', async () => {
     await using at = await openEngine(scripted(['one', 'two', 'three']));
     await at.session.send('a').result;
     const next = await afterReset(at);
@@ -81,7 +81,7 @@ describe('S8 the undo of a reset', () => {
     expect(await redo(third)).toEqual({ undone: null });
   });
 
-  test('a session somebody chose by hand is nobody’s undo', async () => {
+  test('a session that was chosen by hand is not undone', async () => {
     await using at = await openEngine(scripted([]));
     const { store } = at.reprise;
     const next = await afterReset(at);
@@ -117,7 +117,7 @@ describe('S8 the undo of a reset', () => {
     expect(await activeId(store)).toBe(last);
   });
 
-  test('an old session whose transcript cannot be read keeps no turn of the new one from being taken back', async () => {
+  test('an old session whose transcript cannot be read does not prevent the undo of a turn in the new one', async () => {
     const home = await mkdtemp(join(tmpdir(), 'reprise-unread-'));
     onTestFinished(() => rm(home, { recursive: true }));
     await using at = await openEngine(scripted(['one', 'two']), { store: await openJsonlStore({ home }) });

@@ -82,7 +82,7 @@ describe('what a configuration says by number', () => {
     at.model.assertDone();
   });
 
-  test('what is kept may be above the trigger by itself: it is sent, and nobody loops', async () => {
+  test('what is kept may be above the trigger by itself: it is sent, without an endless loop', async () => {
     await using home = await tempHome('sqlite');
     const compaction = { trigger: { kind: 'tokens', tokens: 100 } } as const;
     await using at = await home.open(scripted([prose(4000), 'fine']), { compaction });

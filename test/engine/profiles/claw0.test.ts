@@ -145,7 +145,7 @@ describe('claw0 classic: conversations that survive restarts', () => {
   const profile = 'claw0-classic';
   const key = 'main:cli:user';
 
-  test('a three-part key, an id of 12 hex digits, and the turns of before counted and told again', async () => {
+  test('a three-part key, an id of 12 hex digits, and the count of earlier turns is printed', async () => {
     await using home = await tempHome('jsonl');
     let id = '';
     {
@@ -204,7 +204,7 @@ describe('claw0 classic: conversations that survive restarts', () => {
     expect(inodes.size).toBe(1);
   });
 
-  test('another peer has a history of its own', async () => {
+  test('another peer has a separate history', async () => {
     await using home = await tempHome('jsonl');
     await using at = await home.open(scripted(['a', 'b']), { profile, key });
     const other = await at.reprise.session('main:cli:somebody');

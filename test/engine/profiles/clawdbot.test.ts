@@ -18,7 +18,7 @@ import { freshStore, importFrom, writeLayout } from '../../support/store/interop
 const profile = 'clawdbot';
 
 describe('clawdbot', () => {
-  test('200,000 tokens where the model names no window of its own; a window it names is its window', async () => {
+  test('200,000 tokens if the model names no window; a window it names is its window', async () => {
     await using home = await tempHome('jsonl');
     {
       await using at = await home.open(createScriptedModel([]), { profile });
@@ -43,7 +43,7 @@ describe('clawdbot', () => {
     await expect(at.session.send('hi').result).rejects.toMatchObject({ code: 'CONTEXT_WINDOW_TOO_SMALL' });
   });
 
-  test('what does not fit is compacted, and the turn goes on', async () => {
+  test('what does not fit is compacted, and the turn continues', async () => {
     await using home = await tempHome('jsonl');
     const talk = Array.from({ length: 6 }, (_, i) => `answer ${i} ${prose(2000)}`);
     await using at = await home.open(scripted([...talk, overflow(), 'the gist', 'ok']), { profile });

@@ -54,7 +54,7 @@ async function abandon(store: Store, text: string, ...left: readonly object[]): 
 }
 
 describe('zeroclaw: user and assistant, in pairs', () => {
-  test('a turn with tools works, sees their results, and is kept as what was said and answered, in one append', async () => {
+  test('a turn with tools works, sees their results, and is stored as message and answer, in one append', async () => {
     await using home = await tempHome('sqlite');
     let during: unknown[] = [];
     const tool = lookTool(true, async () => {
@@ -101,7 +101,7 @@ describe('zeroclaw: user and assistant, in pairs', () => {
     expect((await at.session.explain()).calls).toMatchObject([{ verified: true }]);
   });
 
-  test('after a restart the conversation goes on where it was', async () => {
+  test('after a restart the conversation resumes where it was', async () => {
     await using home = await tempHome('jsonl');
     {
       await using at = await home.open(scripted(['hello Ada']), { profile });
@@ -233,7 +233,7 @@ describe('zeroclaw: a process that dies', () => {
       await at.session.send('first').result;
       const { inbox } = at.reprise.store;
       const { settle } = inbox;
-      // The row is not told the first time, as if its runner had died right behind the append.
+      // The first settlement is withheld, as if its runner had died right after the append.
       inbox.settle = () => {
         inbox.settle = settle;
         return Promise.reject(new RepriseError('STORE_FAILED', 'gone'));
@@ -323,7 +323,7 @@ describe('zeroclaw: compaction', () => {
       ]);
       expect(asked).toHaveLength(3);
       expect((await at.session.explain()).calls).toMatchObject([{ verified: true }]);
-      // What it keeps comes behind it, so it names itself, as other readers of the format expect.
+      // The entries it keeps come after it, so it names itself, as other readers of the format expect.
       const [{ id, firstKeptEntryId } = {}] = await compactionsOf(at.session);
       expect(firstKeptEntryId).toBe(id);
       at.model.assertDone();
@@ -338,7 +338,7 @@ describe('zeroclaw: compaction', () => {
     ]);
   });
 
-  test('in the middle of a turn keeps what its tools said', async () => {
+  test('in the middle of a turn keeps the results of its tools', async () => {
     await using home = await tempHome('sqlite');
     const big = { ...lookTool(true), maxOutputChars: 60_000, run: async () => prose(50_000) };
     const script = scripted(['hello', { calls: [{ name: 'look' }] }, 'the gist', 'done', 'and']);

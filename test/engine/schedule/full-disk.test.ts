@@ -22,7 +22,7 @@ interface Scene {
 }
 
 /**
- * A message said to a disk without room, and somebody who follows it. With `sooner` it interrupts one that was accepted
+ * A message sent to a disk without room, and a follower of it. With `sooner` it interrupts one that was accepted
  * before it and has not begun: one turn answers both, and the newer leads it.
  */
 async function sayTo(
@@ -59,7 +59,7 @@ async function sayTo(
   return { clock, model, reprise, events, result, inboxId };
 }
 
-/** Time goes on until so many tries were refused. */
+/** Time passes until so many attempts were refused. */
 async function untilRefused({ clock, events }: Scene, times: number): Promise<void> {
   const look = (): number => {
     if (delays(events).length < times) clock.advance(1000);
@@ -87,14 +87,14 @@ const delays = (events: readonly TurnEvent[]): number[] =>
   events.flatMap((event) => (event.type === 'retry' ? [event.delayMs] : []));
 
 describe('an accepted message for whose words there is no room', () => {
-  test('T04 waits for it however often it is refused, less and less often, and is said and answered once', async () => {
+  test('T04 waits for it however often it is refused, less and less often, and is stored and answered once', async () => {
     const full = fullStore(await openMemoryStore({}), 7);
     const at = await sayTo(full.store, ['there is room']);
     await using _ = at.reprise;
     expect(await untilEnded(at)).toMatchObject({ status: 'done' });
     expect(await said(at)).toEqual(['user: keep this', 'assistant: there is room']);
     expect(await at.result).toMatchObject({ value: { text: 'there is room' } });
-    // Whoever follows it hears of the wait, and of one end (I-28).
+    // A follower sees the wait and one end (I-28).
     expect(delays(at.events)).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
     expect(ends(at.events)).toEqual(['done']);
     expect(at.model.requests).toHaveLength(1);
@@ -151,7 +151,7 @@ describe('an accepted message for whose words there is no room', () => {
     expect(await said({ reprise })).toEqual(['user: keep this', 'assistant: there is room']);
   });
 
-  test('that is stopped meanwhile is over, and keeps nobody waiting', async () => {
+  test('that is stopped meanwhile has ended, and blocks no caller', async () => {
     const full = fullStore(await openMemoryStore({}), 6);
     const at = await sayTo(full.store, ['hello']);
     await using _ = at.reprise;
@@ -168,7 +168,7 @@ describe('an accepted message for whose words there is no room', () => {
 describe('a turn that is written at its end, and for which there is no room then', () => {
   const profile = 'zeroclaw';
 
-  test('keeps its answer, which is written as it is when there is room: nobody pays for it twice', async () => {
+  test('keeps its answer, which is written unchanged when there is room: the model is called once', async () => {
     const full = fullStore(await openMemoryStore({}), 5);
     const at = await sayTo(full.store, ['worth keeping'], profile);
     await using _ = at.reprise;
@@ -193,7 +193,7 @@ describe('a turn that is written at its end, and for which there is no room then
     expect(await full.store.inbox.pending((await at.reprise.session(KEY)).id)).toEqual([]);
   });
 
-  test('is answered anew where one of its messages was stopped meanwhile, without that one', async () => {
+  test('is answered again if one of its messages was stopped meanwhile, without that one', async () => {
     const full = fullStore(await openMemoryStore({}), 1);
     const at = await sayTo(full.store, ['to both', 'to the first'], profile, 'this first');
     await using _ = at.reprise;
@@ -236,7 +236,7 @@ describe('a turn that is written at its end, and for which there is no room then
     at.model.assertDone();
   });
 
-  test('is answered anew where the session has changed meanwhile', async () => {
+  test('is answered again if the session has changed meanwhile', async () => {
     const full = fullStore(await openMemoryStore({}), 1);
     const at = await sayTo(full.store, ['to what was', 'to what is'], profile);
     await using _ = at.reprise;
@@ -248,7 +248,7 @@ describe('a turn that is written at its end, and for which there is no room then
     at.model.assertDone();
   });
 
-  test('leaves its message open, and a failure is no end: it is said and answered when there is room', async () => {
+  test('leaves its message open, and a failure is no end: it is stored and answered when there is room', async () => {
     const full = fullStore(await openMemoryStore({}), 5);
     const down = new RepriseError('MODEL_FAILED', 'the model is down');
     const at = await sayTo(full.store, [down, down, down, down, down, 'there is room'], profile);

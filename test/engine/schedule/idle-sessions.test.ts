@@ -35,7 +35,7 @@ test('sessions that were looked at, written to and dropped are let go; one that 
   expect(reprise.sessionsInHand()).toBe(1);
 });
 
-test('a turn ends as it would, though nobody holds its session any more, and its session is let go', async () => {
+test('a turn ends as usual, though no caller holds its session any more, and its session is released', async () => {
   const store = await openMemoryStore({});
   const model = pacedModel(['done']);
   await using reprise = new Reprise({ store, model });

@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect(lanes.stats().turns).toEqual({ running: 1, waiting: 0 });
   });
 
-  test('forgets whoever stops waiting', async () => {
+  test('forgets a waiter that gives up', async () => {
     const lanes = new Lanes({ turns: 1 });
     const slot = await lanes.enter('turns');
     const gone = new AbortController();
@@ -47,7 +47,7 @@ describe('a lane', () => {
     expect(lanes.stats().turns).toEqual({ running: 0, waiting: 0 });
   });
 
-  test('of no places is a mistake that is told', () => {
+  test('of size zero is refused', async () => {
     expect(() => new Lanes({ turns: 0 })).toThrow(RepriseError);
   });
 });
@@ -96,7 +96,7 @@ describe('turns', () => {
       expect((await at.reprise.inbox(inboxId)).reply?.text).toBe(`re m${i}`);
   });
 
-  test('are shared out fairly: one message does not wait for a hundred of somebody else', async () => {
+  test('are shared fairly: one message does not wait for a hundred messages of another session', async () => {
     const open = gate();
     const { model, order } = countingModel(() => open.promise);
     await using at = await openChannels(model, {
@@ -112,7 +112,7 @@ describe('turns', () => {
     expect(order).toHaveLength(11);
   });
 
-  test('that wait for somebody else let others run in their place', async () => {
+  test('that wait for another session let others run in their place', async () => {
     const tool: Tool = {
       name: 'wait',
       description: 'Waits until the other session has answered.',
@@ -168,7 +168,7 @@ describe('a stuck turn', () => {
     expect((await at.reprise.inbox(next.inboxId)).reply?.text).toBe('here again');
   });
 
-  test('is not one that goes on telling', async () => {
+  test('is not one that keeps emitting events', async () => {
     const slow: Tool = {
       name: 'slow',
       description: 'Takes a while.',

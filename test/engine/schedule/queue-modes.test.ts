@@ -224,7 +224,7 @@ describe('a message that waits', () => {
     expect(await at.reprise.inbox(queued.inboxId)).toMatchObject({ status: 'done', reply: { text: 'two' } });
   });
 
-  test('at the cap the oldest are dropped, told, and kept as a line each for the model', async () => {
+  test('at the cap the oldest are dropped, with an event, and kept as a line each for the model', async () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, text: 'one' }, 'two', 'three']);
     const queue = { mode: 'queue', debounceMs: 0, cap: 2, drop: 'summarize' } as const;
@@ -286,7 +286,7 @@ describe('a message that waits', () => {
     expect(await at.reprise.inbox(inboxId)).toMatchObject({ status: 'done', reply: { text: 'three' } });
   });
 
-  test('is told its place, and with reject is refused while the session works', async () => {
+  test('gets its position, and with reject is refused while the session works', async () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, text: 'one' }, 'two']);
     await using at = await openChannels(model, { session: { queue: { mode: 'queue' } } });

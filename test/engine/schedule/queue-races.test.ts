@@ -32,7 +32,7 @@ test('a message that was stopped when the turn was about to take it along is not
   const open = gate();
   const real = await openMemoryStore();
   let stopped: InboxItem | undefined;
-  // Whoever looks while the turn runs has looked just before the message was stopped.
+  // A runner that looks while the turn runs has looked just before the message was stopped.
   const store = over(
     real,
     {},
@@ -92,7 +92,7 @@ test('a message that was about to join when its runner died has its turn before 
   at.model.assertDone();
 });
 
-test('what was said before a message that interrupts stays before it when its runner dies at once', async () => {
+test('a message before one that interrupts stays before it when its runner dies at once', async () => {
   const store = await openMemoryStore();
   const { sessionId } = await leaveBehind(store, [
     { text: 'steers', mode: 'steer', taken: false },
@@ -122,7 +122,7 @@ test('no message of a turn that is written at its end runs again once a tool wit
   expect(at.model.requests).toEqual([]);
 });
 
-test('a turn that is written at its end is taken up again with all that was said, in order', async () => {
+test('a turn that is written at its end is resumed with all its messages, in order', async () => {
   const store = await openMemoryStore();
   const { sessionId } = await leaveBehind(store, [
     { text: 'first', mode: 'steer', taken: true },

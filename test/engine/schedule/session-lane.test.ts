@@ -15,14 +15,14 @@ test('a lane is at rest only when its lease is really given back', async () => {
   const { promise: isReleasing, resolve } = Promise.withResolvers<void>();
   const done = lane.run(async () => setImmediate(resolve));
   await isReleasing;
-  // Whoever forgot it now would not hear that a message came meanwhile.
+  // A caller that forgot it now would miss a message that arrives meanwhile.
   expect([lane.isHeld, lane.isAtRest]).toEqual([false, false]);
   answer.resolve({});
   await done;
   expect([woken, lane.isHeld, lane.isAtRest]).toEqual([1, true, false]);
 });
 
-test('a lease that was kept is given back in line: whoever comes meanwhile goes on with it', async () => {
+test('a lease that was kept is released in order: the next caller continues with it', async () => {
   const { signal } = new AbortController();
   const answers = [{}, {}, null];
   const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();

@@ -24,7 +24,7 @@ beforeEach(() => {
   process.on('unhandledRejection', onRejection);
 });
 afterEach(async () => {
-  // A promise nobody handles is told after the microtasks of its tick.
+  // An unhandled promise is reported after the microtasks of its tick.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', onRejection);
   rmSync(home, { recursive: true, force: true });
@@ -89,7 +89,7 @@ describe('eight sessions with five senders each, some of whom change their mind'
     for (const session of sessions) {
       const report = await reprise.store.verify(session.id);
       expect(report.status).toBe('clean');
-      // One line of turns: what was said first was answered first, and nobody spoke inside another's turn.
+      // One order of turns: the first message was answered first, and no message ran inside another's turn.
       const texts = (await entriesOf(session)).map(({ message }) => (message as Said | undefined)?.content);
       const said = texts.filter((text) => typeof text === 'string');
       expect(said).toEqual([...said].sort());
@@ -97,7 +97,7 @@ describe('eight sessions with five senders each, some of whom change their mind'
     await reprise[Symbol.asyncDispose]();
   });
 
-  test('closing waits for the turns that run, and nobody is left without an answer', async () => {
+  test('closing waits for running turns, and every message has an answer', async () => {
     const reprise = await open();
     const sessions = await Promise.all(
       Array.from({ length: 8 }, (_, i) => reprise.session(`agent:main:session:s${i}`)),

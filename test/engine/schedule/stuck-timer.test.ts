@@ -15,7 +15,7 @@ function watched(): { readonly clock: HandClock; readonly timer: StuckTimer; rea
   return { clock, timer, ended };
 }
 
-test('a turn that tells nothing for the whole time is ended, once', () => {
+test('a turn that emits nothing for the whole time is ended, once', () => {
   const { clock, timer, ended } = watched();
   clock.advance(400_000);
   timer.progress();

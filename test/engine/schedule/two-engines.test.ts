@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openEngine, scripted } from '../../support/engine/engine.ts';
 
-test('whoever sends to a session another engine holds sees the entries it stores and the same end', async () => {
+test('a sender to a session that another engine holds sees the entries it stores and the same end', async () => {
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
     release = resolve;

@@ -10,7 +10,7 @@ import { openEngine, say, scripted } from '../../support/engine/engine.ts';
 
 type Result = Extract<TurnEvent, { type: 'tool_result' }>;
 
-/** Calls a tool once in a turn that goes on afterwards. */
+/** Calls a tool once in a turn that continues afterwards. */
 async function call(one: Tool, input: JsonObject = {}): Promise<Result & { readonly events: TurnEvent[] }> {
   const model = scripted([{ calls: [{ name: one.name, input }] }, 'the turn continues']);
   await using at = await openEngine(model, { tools: [one] });

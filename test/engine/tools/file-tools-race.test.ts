@@ -12,7 +12,7 @@ const { renameSync, rmSync, symlinkSync } = require('node:fs');
 const { workerData: { folder, outside, stop } } = require('node:worker_threads');
 while (Atomics.load(stop, 0) === 0) {
   renameSync(folder, folder + '-aside');
-  // A tool may have made the folder anew in between; rmSync removes a link, not what it leads to.
+  // A tool may have created the folder again in between; rmSync removes a link, not its target.
   try { symlinkSync(outside, folder); } catch {}
   for (;;) {
     try { rmSync(folder, { recursive: true, force: true }); renameSync(folder + '-aside', folder); break; } catch {}

@@ -174,7 +174,7 @@ describe('file tools', () => {
     expect(readdirSync(workspace).sort()).toEqual(['a.txt', 'e.txt', 'sub', 'w.txt']);
   });
 
-  test('what is missing or no path is said in plain words, without the place of the workspace', async () => {
+  test('a missing file or an invalid path is reported in plain words, without the path of the workspace', async () => {
     await expect(read('none.txt')).rejects.toMatchObject({
       code: 'NOT_FOUND',
       message: '"none.txt" does not exist',

@@ -6,7 +6,7 @@ import { type Asked, ask, call, idOf, openFamily, replying, resultsIn } from '..
 const ALICE = 'agent:main:web:direct:alice';
 const BOB = 'agent:main:web:direct:bob';
 
-/** `!name {input}` calls a tool and answers with what it said; everything else is said back. */
+/** `!name {input}` calls a tool and answers with its result; everything else is repeated. */
 function caller(
   other: (asked: Asked) => ReturnType<Parameters<typeof replying>[0]> = ({ text }) => `heard ${text}`,
 ) {
@@ -169,7 +169,7 @@ describe('a message to another session', () => {
     for (const circle of [keys.slice(0, 2), keys]) {
       await using at = await openFamily(caller(), { agents: scoped('agent') });
       for (const key of circle) await ask(at.reprise, 'hello', key);
-      // Each tells the next to tell the next; the last comes back to the first.
+      // Each asks the next to ask the next; the last comes back to the first.
       const [first = '', ...others] = circle;
       let message = use('sessions_send', { sessionKey: first, message: 'and you?', timeoutSeconds: 60 });
       for (const sessionKey of others.reverse())
@@ -180,7 +180,7 @@ describe('a message to another session', () => {
     }
   });
 
-  test('two who begin to wait for each other at the same time both go on', async () => {
+  test('two sessions that start to wait for each other at the same time both continue', async () => {
     await using at = await openFamily(caller(), { agents: scoped('agent') });
     for (const key of [ALICE, BOB]) await ask(at.reprise, 'hello', key);
     const to = (sessionKey: string): string =>
@@ -190,7 +190,7 @@ describe('a message to another session', () => {
     expect(answers.join()).toContain('because it waits for you');
   });
 
-  test('is not waited for where the other is above: its parent, or whoever spawned that', async () => {
+  test('is not waited for if the other is above: its parent, or an ancestor of that', async () => {
     await using at = await openFamily(caller(), { agents: scoped('all') });
     const message = use('sessions_send', { sessionKey: ALICE, message: 'up', timeoutSeconds: 60 });
     await at.reprise.spawn(ALICE, { task: message });

@@ -5,7 +5,7 @@ import { createScriptedModel, type ScriptedStep } from '../../../src/models/scri
 import { complaintsOf, openEngine, say } from '../../support/engine/engine.ts';
 import { pngBase64 } from '../../support/engine/images.ts';
 
-/** How a provider refuses what it does not like, in words nobody has a rule for. */
+/** How a provider refuses what it does not like, in words that no rule knows. */
 function refusal(status = 400, message = 'the request is not acceptable (E-1234)'): Error {
   return modelError({ status, codes: ['invalid_request_error'], message }, { provider: 'p', id: 'm' }, 0);
 }
@@ -49,7 +49,7 @@ async function openTalked(steps: readonly ScriptedStep[]) {
 }
 
 describe('a request that a provider refuses without a known reason', () => {
-  test('is sent once more, stricter, and the turn goes on with what the provider takes', async () => {
+  test('is sent once more, stricter, and the turn continues with what the provider accepts', async () => {
     const again: ScriptedStep = { calls: [{ name: 'look', input: {} }] };
     await using at = await openTalked([refusal(), onlyStrict(again), onlyStrict('fine now')]);
     const events = await say(at.session, 'and now?');

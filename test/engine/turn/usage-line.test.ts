@@ -10,7 +10,7 @@ test('a reply says what it took only where that was asked for', () => {
   expect(usageLine(usage, 0.01234, 'full')).toBe('Tokens: 10,200 in, 340 out, 9,000 from cache, cost 0.012');
 });
 
-test('a cost nobody knows is not told, and a small one is not rounded to nothing', () => {
+test('an unknown cost is not shown, and a small one is not rounded to nothing', () => {
   expect(usageLine(usage, undefined, 'full')).toBe('Tokens: 10,200 in, 340 out, 9,000 from cache');
   const cost = (total: number): string | undefined =>
     usageLine({ ...usage, cacheRead: 0, cacheWrite: 5, cost: { total } }, undefined, 'full')

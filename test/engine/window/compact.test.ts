@@ -97,7 +97,7 @@ describe('S4 compaction', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('in the background: what is said meanwhile stays behind the cut', async () => {
+  test('in the background: messages that arrive meanwhile stay after the cut', async () => {
     const filler = 'because '.repeat(300);
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
@@ -279,7 +279,7 @@ describe('a summary whose compaction could not be stored', () => {
 });
 
 describe('undo of turns', () => {
-  test('goes back turn by turn, forth again, and ends where something new was said', async () => {
+  test('undoes turn by turn, redoes, and ends after a new message', async () => {
     await using at = await openEngine(scripted(['one', 'two', 'three', 'other']));
     for (const text of ['a', 'b', 'c']) await at.session.send(text).result;
     const count = async (): Promise<number> => (await at.session.context()).messages;

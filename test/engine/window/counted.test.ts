@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { count, counted } from '../../../src/messages/english-format.ts';
 
 test.each([0, 7, 999, 1000, 12_345, 1_234_567, -1234, 2 ** 53 - 1, 1499.6])(
-  '%d is said as Intl says it',
+  '%d is written as Intl writes it',
   (n) => {
     expect(count(n)).toBe(Math.round(n).toLocaleString('en'));
   },

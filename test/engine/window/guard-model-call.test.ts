@@ -183,7 +183,7 @@ describe.each(SHAPES)('a guarded call with messages for %s', (_name, render, val
           if (earlier === undefined) continue;
           expect(list.length).toBeLessThanOrEqual(earlier.length);
           expect(estimateMessagesTokens(list)).toBeLessThan(estimateMessagesTokens(earlier));
-          // What was said last is never touched, but for the length of its results.
+          // The newest message is never changed, except that its tool results are shortened.
           expect(list.at(-1)?.role).toBe(before.at(-1)?.role);
         }
         expect(steps).toHaveLength(sent.length - 1);

@@ -89,7 +89,7 @@ describe('S3 the guard', () => {
     expect(after.some(({ type }) => type === 'compaction' || type === 'context_edit')).toBe(false);
   });
 
-  test('a message that cannot fit by itself is refused by name and number, and the session goes on', async () => {
+  test('a message that cannot fit by itself is refused by name and number, and the session continues', async () => {
     await using at = await openEngine(createOfflineModel({ contextWindow: 16_000 }));
     await expect(at.session.send('word '.repeat(40_000)).result).rejects.toMatchObject({
       code: 'CONTEXT_OVERFLOW',

@@ -44,7 +44,7 @@ describe('a summary', () => {
     expect(JSON.stringify(asked)).not.toContain('is running');
   });
 
-  test('says so too where a turn had to make one to go on', async () => {
+  test('lists them too if a turn had to compact to continue', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await using at = await openFamily(
       replying(({ text, request }) => {

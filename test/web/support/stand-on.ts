@@ -7,7 +7,7 @@ type Ask = (asked: URL, send: () => Promise<Response>) => Promise<Response>;
 
 const { fetch } = globalThis;
 
-/** What a page finds around it in a tab nobody looks at. */
+/** The globals of a page in a tab that is not visible. */
 export function inTab(): void {
   beforeEach(() => {
     vi.stubGlobal('sessionStorage', new Kept());
