@@ -13,7 +13,7 @@ const line = (channelId: string, content: string, rest: Partial<ConvlogLine> = {
   ...rest,
 });
 
-test('what was said on the channels can be listed, filtered and read in pages', async () => {
+test('messages of channels can be listed, filtered and read in pages', async () => {
   await using server = await startServer();
   const { convlog } = server.reprise.store;
   const lines = Array.from({ length: 7 }, (_, i) => line('chat/1 ü', `line ${i + 1}`));

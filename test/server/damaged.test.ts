@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openJsonlStore } from '../../src/store/jsonl/open.ts';
 import { startServer } from '../support/server/http.ts';
 
-test('who looks at a damaged session for the first time is told that it is, and gets what is left', async () => {
+test('the first reader of a damaged session is informed of the damage, and gets what is left', async () => {
   const home = await mkdtemp(join(tmpdir(), 'reprise-damaged-'));
   onTestFinished(() => rm(home, { recursive: true }));
   {

@@ -13,7 +13,7 @@ const why = cannotMount();
 const skipped = why === undefined ? '' : `: ${why}`;
 
 test.skipIf(why !== undefined)(
-  `a disk that fills up is 507, nothing acknowledged is lost, and it goes on when there is room (T04)${skipped}`,
+  `a disk that fills up is 507, nothing acknowledged is lost, and writing continues when there is room (T04)${skipped}`,
   async () => {
     using at = new TestHome();
     using _disk = mountTmpfs(at.home, '8m');

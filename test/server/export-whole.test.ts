@@ -81,7 +81,7 @@ async function gathered(parts: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(all).toString();
 }
 
-test('a download alone is the whole session: images and large results stand where they were said', async () => {
+test('one download is the whole session: images and large results are at their original place', async () => {
   const { store } = await withPictures();
   await using server = await startServer({}, { store });
   const { status, text } = await server.ask(PATH);
@@ -177,7 +177,7 @@ test('no image is read before what stands in front of it was taken', async () =>
   expect(counts).toEqual([1, 1, 2, 2, 3, 4]);
 });
 
-test('a damaged line is given as it is, never sealed anew as if it were sound', async () => {
+test('a damaged line is given as it is, never sealed again as if it were sound', async () => {
   const { store } = await withPictures();
   const stored = Buffer.from(await store.exportSession('s')).toString();
   const harmed = stored.replace('look at 2', 'look at 3');

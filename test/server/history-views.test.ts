@@ -42,7 +42,7 @@ describe('a history for people who look at it', () => {
     expect(marked.data.slice(0, -1)).toEqual(plain.data);
   });
 
-  test('user and assistant messages have a position on the current branch, whatever is said or undone', async () => {
+  test('user and assistant messages have a position on the current branch, whatever is sent or undone', async () => {
     const calls = [{ name: 'echo', input: { text: 'x' } }];
     const steps = [{ text: 'see', calls }, 'done', 'two', 'three'];
     await using at = await openServer(scripted(steps), { tools: [echo] });
@@ -100,7 +100,7 @@ describe('what was left can be gone on with', () => {
     expect(await texts()).toEqual(['/slash', 'second', 'more', 'third']);
   });
 
-  test('a message that was said anew names all its branches, and each is gone on with where it was left', async () => {
+  test('a message that was edited names all its branches, and each can be continued where it was left', async () => {
     await using at = await openServer(scripted(['a', 'b', 'c', 'd', 'e']));
     await talk(at, 'one', 'two');
     const session = clientOf(at);
@@ -139,7 +139,7 @@ describe('what was left can be gone on with', () => {
     await expect(session.branch('nothing', { place: 'end' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  test('what waits is cancelled while what runs goes on', async () => {
+  test('queued messages are cancelled while the running turn continues', async () => {
     const { opened, open } = gate();
     await using at = await openServer(scripted([{ wait: opened, text: 'one' }]), {
       session: { queue: { mode: 'followup' } },

@@ -36,7 +36,7 @@ describe('a mutation with an Idempotency-Key', () => {
     ).toBe('true');
   });
 
-  test('makes no second copy of a session when it is sent again after a restart, though more was said since', async () => {
+  test('makes no second copy of a session when it is sent again after a restart, even after new messages', async () => {
     const store = await openMemoryStore({});
     const fork = { method: 'POST', headers: { 'Idempotency-Key': 'k1' } };
     const reprise = new Reprise({ model: createOfflineModel(), store });
@@ -92,7 +92,7 @@ describe('a mutation with an Idempotency-Key', () => {
     expect(calls).toBe(1);
   });
 
-  test('carries its key on every answer, made if there is none, errors too', async () => {
+  test('carries its key on every answer, a generated one if there was none, errors too', async () => {
     await using server = await startServer();
     for (const [path, options] of [
       ['/api/agents/main/sessions/s/fork', {}],

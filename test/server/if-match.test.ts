@@ -25,7 +25,7 @@ test('of two servers on one home that are asked at the same moment for the same 
       );
       const done = told.filter(({ status }) => status === 200);
       expect(told.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
-      // Nobody's title stands beside another's label, and the refusals name the version there is.
+      // A title and a label are never mixed from two requests, and the refusals name the present version.
       const { session } = done[0]?.json ?? {};
       expect(session).toMatchObject({ title: session?.['label'] });
       etag = done[0]?.headers.etag ?? '';
@@ -48,7 +48,7 @@ test('of two servers on one home that are asked at the same moment for the same 
   rmSync(home, { recursive: true });
 });
 
-test('"*" means any version: nobody who says it is refused for what others did meanwhile', async () => {
+test('"*" means any version: such a request is never refused for a change by another client', async () => {
   await using server = await startServer();
   const id = await talk(server.reprise, ['hello']);
   const path = `/api/agents/main/sessions/${id}`;

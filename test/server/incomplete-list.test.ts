@@ -37,7 +37,7 @@ test('a list is marked as incomplete while the index is being rebuilt, and not a
   expect(people.stderr).toContain('Message counts are incomplete');
   expect(JSON.parse(program.stdout)).toMatchObject({ rebuilding: { done: 0, total: 1 } });
 
-  // Nothing was ever said in it: the row goes with its file, and the rebuild ends.
+  // It never had a message: the row goes with its file, and the rebuild ends.
   await rm(file, { recursive: true });
   await expect.poll(async () => (await store.list()).rebuilding).toBeUndefined();
 });

@@ -5,7 +5,7 @@ import { soakServer } from '../support/server/server-soak.ts';
 const SECONDS = Number(process.env['REPRISE_SOAK_SECONDS'] ?? 3);
 
 test(
-  'T91 16 clients that write, read, list and listen at once meet no error, and everything said is kept once',
+  'T91 16 clients that write, read, list and listen at once meet no error, and every message is stored once',
   async () => {
     // How long things took is for `npm run bench`: here it would depend on who else uses the machine.
     const { findings, history, line } = await soakServer({ seed: 91, seconds: SECONDS });

@@ -40,7 +40,7 @@ describe('the API', () => {
     });
   });
 
-  test('tells what is wrong as a problem: code, one sentence twice, where, and what next', async () => {
+  test('reports an error as a problem: code, one sentence twice, where, and the next step', async () => {
     await using server = await startServer();
     const missing = await server.ask('/no/such');
     expect(missing.headers['content-type']).toBe('application/problem+json');
@@ -176,7 +176,7 @@ describe('what operators look at', () => {
     expect((await server.ask('/api/search')).status).toBe(400);
   });
 
-  test('what was used is told by day, agent and model, of the period that is asked for', async () => {
+  test('usage is reported by day, agent and model, for the requested period', async () => {
     await using server = await startServer();
     const today = new Date().toISOString().slice(0, 10);
     await talk(server.reprise, ['one', 'two']);

@@ -14,7 +14,7 @@ describe('every problem says what to do next, in details.next', () => {
     expect(general).toBe(true);
   });
 
-  test('and what its cause says wins, also where the details are too much to be told', () => {
+  test('and the step of its cause wins, also if the details are too large to be shown', () => {
     const next = 'Turn it off and on again.';
     for (const more of [{}, { dump: 'x'.repeat(10_000) }, { cycle: 1n }]) {
       const { details } = problemOf(

@@ -124,7 +124,7 @@ test.each(['native', 'zyhive'] as const)(
       if (operation.id.startsWith('followSession')) continue;
       await mend(server, sessionId);
       const [first = ''] = sessionId;
-      // As stored: an operation may have gone to a place before all that was said.
+      // As stored: an operation may have moved the leaf to a place before all messages.
       const { entries } = await server.reprise.store.read(first);
       const entryIds = entries.flatMap(({ entry }) => (typeof entry['id'] === 'string' ? [entry['id']] : []));
       const known: Known = {

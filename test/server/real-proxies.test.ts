@@ -58,7 +58,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s as docs/deploy.md sets it 
       expect(textOf(events)).toBe('one two three');
       expect(events.at(-1)).toMatchObject({ type: 'done' });
 
-      // Whoever leaves out the last stroke is led to the page, and whatever the page asks is its own origin's.
+      // A request without the last slash is redirected to the page, and every request of the page stays on its origin.
       const bare = await own(`${base}/reprise`);
       expect([301, 302, 307, 308]).toContain(bare.status);
       const page = new URL(bare.headers.get('location') ?? '', `${base}/reprise`);
@@ -77,7 +77,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s as docs/deploy.md sets it 
         headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify({ sessionId: 's', message: 'x'.repeat(20 * MEBIBYTE) }),
       });
-      // It came as far as the server, which has a word of its own for it.
+      // It came as far as the server, which has its own error for it.
       expect(await large.json()).toMatchObject({ code: 'LIMIT_EXCEEDED' });
     },
   );

@@ -22,7 +22,7 @@ function oldFile(): string {
   return file;
 }
 
-test('what was imported, and a copy of that, is shown and found with the time it was said', async () => {
+test('imported messages, and a copy of them, are shown and found with their original times', async () => {
   const store = await freshStore();
   await importFrom(store, oldFile());
   await using server = await startServer({}, { store });

@@ -51,7 +51,7 @@ async function talked(): Promise<Store> {
   return store;
 }
 
-/** Everything that was ever said, and what the conversation says now. */
+/** All messages on all branches, and those of the current branch. */
 async function saidIn(store: Store): Promise<{ users: string[]; leaf: string }> {
   const { entries } = await store.read('s', { limit: 1000 });
   const texts = entries.flatMap(({ entry }) => {
@@ -63,7 +63,7 @@ async function saidIn(store: Store): Promise<{ users: string[]; leaf: string }> 
   return { users: texts, leaf: JSON.stringify(last) };
 }
 
-/** The same store, but what `append` with a message for somebody does is decided by the test. */
+/** The same store, but the test decides what `append` with a delivered message does. */
 function withFault(store: Store, fault: (work: () => Promise<unknown>) => Promise<never>): Store {
   let isDue = true;
   return new Proxy(store, {
@@ -115,7 +115,7 @@ describe.each([
     expect((await saidIn(store)).users).toEqual(['hello', text]);
   });
 
-  test('of which nobody knows whether it was done is asked for again with its key, and was done once', async () => {
+  test('with an unknown outcome is repeated with its key, and was done once', async () => {
     const store = await talked();
     const losing = withFault(store, async (work) => {
       await work();
@@ -136,7 +136,7 @@ describe.each([
   });
 });
 
-test('a key that said something again says nothing else, also in the next life of the server', async () => {
+test('a key that was used for one message is refused for another, also after a restart of the server', async () => {
   const store = await talked();
   {
     await using server = await live(store, scripted(['the second answer']));
@@ -150,7 +150,7 @@ test('a key that said something again says nothing else, also in the next life o
   expect((await saidIn(store)).users).toEqual(['hello', 'hello']);
 });
 
-describe('a message that is said in place of an earlier one', () => {
+describe('a message that replaces an earlier one', () => {
   async function first(store: Store): Promise<string> {
     const { entries } = await store.read('s', { limit: 1000 });
     const [found] = entries
@@ -159,7 +159,7 @@ describe('a message that is said in place of an earlier one', () => {
     return found?.id ?? '';
   }
 
-  test('is asked for again with its key in the next life of the server, and was said once', async () => {
+  test('is repeated with its key after a restart of the server, and was stored once', async () => {
     const store = await talked();
     const before = await first(store);
     for (const answers of [['the second answer'], []]) {
@@ -178,7 +178,7 @@ describe('a message that is said in place of an earlier one', () => {
     expect(anew?.parentId).toBe(old?.parentId);
   });
 
-  test('is not said, and nothing has moved, where the store refused it or the message is none of this session', async () => {
+  test('is not stored, and nothing has moved, if the store refused it or the message is not of this session', async () => {
     const store = await talked();
     const refusing = withFault(store, async () => {
       throw new RepriseError('STORE_FULL', 'no room');

@@ -64,7 +64,7 @@ describe('a history over HTTP', () => {
       expect((await server.ask(`${path}?${query}`)).status, query).toBe(400);
   });
 
-  test('of a session that was never summed up is read by the page, however much its context holds', async () => {
+  test('of a session that was never compacted is read by the page, however much its context holds', async () => {
     await using server = await startServer();
     const id = await talk(server.reprise, HI);
     const tail = vi.spyOn(server.reprise.store, 'tail').mockRejectedValue(new Error('all of it'));
@@ -75,7 +75,7 @@ describe('a history over HTTP', () => {
     expect(json.data.some((row) => row['compacted'] === true)).toBe(false);
   });
 
-  test('keeps the originals of what was summed up, marked, and leaves out what was undone', async () => {
+  test('keeps the originals of compacted messages, marked, and leaves out what was undone', async () => {
     await using server = await startServer(
       {},
       { compaction: { background: false, cut: { kind: 'keep-turns', turns: 1 } } },
@@ -98,7 +98,7 @@ describe('a history over HTTP', () => {
     );
     expect(after[0]).toMatchObject({ compacted: true });
     expect(after.find((row) => row['text'] === 'last words')).not.toHaveProperty('compacted');
-    // The same whatever the page: also one that ends before the summary, or begins behind it.
+    // The same for any page: also one that ends before the summary, or starts after it.
     const marked = new Map(after.map((row) => [row.id, row['compacted']]));
     for (const row of after.slice(1)) {
       const { data } = (await server.ask(`${path}?limit=1&before=${row.id}`)).json;

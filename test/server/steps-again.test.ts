@@ -137,7 +137,7 @@ describe('a step that is sent again to another server with its key', () => {
     },
   );
 
-  test.each(['undo', 'branch'])('%s takes nothing of what was said in between', async (step) => {
+  test.each(['undo', 'branch'])('%s undoes nothing that was sent in between', async (step) => {
     await using at = await openTwo();
     const { store, id, one, two } = at;
     const entryId = await userEntry(store, id, 'again');
@@ -150,7 +150,7 @@ describe('a step that is sent again to another server with its key', () => {
   });
 
   test.each(['/pin last', '/unpin all', '/unpin'])(
-    '%s tells what was pinned then, whatever was said and pinned since',
+    '%s returns the pins of that time, whatever was sent and pinned since',
     async (command) => {
       await using at = await openTwo();
       const { store, id, one, two } = at;
@@ -210,7 +210,7 @@ describe('a step that is sent again to another server with its key', () => {
 });
 
 describe('a reset that is asked for again at another server', () => {
-  test('begins one session, also when somebody spoke there since', async () => {
+  test('starts one session, also when it has new messages since', async () => {
     await using at = await openTwo();
     const { store, id, one, two } = at;
     const first = await post(one, id, 'command', { command: '/new plans' });
@@ -221,7 +221,7 @@ describe('a reset that is asked for again at another server', () => {
     expect((await store.list({ status: 'any' })).sessions).toHaveLength(2);
   });
 
-  test('to be taken back is taken back once, though it was made again since; so is its redo', async () => {
+  test('is undone once, though it was repeated since; so is its redo', async () => {
     await using at = await openTwo();
     const { store, id, one, two } = at;
     const fresh = (await one.reprise.renew(MAIN)).id;
@@ -239,7 +239,7 @@ describe('a reset that is asked for again at another server', () => {
   });
 });
 
-test('a key the server made itself is not looked for: nobody can have sent it before', async () => {
+test('a key the server made itself is not searched: no client can have sent it before', async () => {
   await using at = await openTwo();
   const { store, id, one } = at;
   using read = vi.spyOn(store, 'read');
@@ -266,7 +266,7 @@ test('/undo and /redo of a reset lead to the same session at another server, als
   expect((await store.active(MAIN))?.id).toBe(fresh);
 });
 
-test('a copy stays as it was made, also when it ended with a full batch and the source went on', async () => {
+test('a copy stays as it was made, also when it ended with a full batch and the source has new messages', async () => {
   await using at = await openTwo([]);
   const { store, id, one, two } = at;
   const message = { role: 'user', content: 'one of a hundred' };
@@ -278,7 +278,7 @@ test('a copy stays as it was made, also when it ended with a full batch and the 
   expect(await lines(store, made)).toBe(copied);
 });
 
-test('a copy that failed halfway is finished as it was begun, whatever was said since', async () => {
+test('a copy that failed halfway is finished as it was started, whatever was sent since', async () => {
   await using at = await openTwo([]);
   const { store, id, one, two } = at;
   const said = { type: 'message', message: { role: 'user', content: 'one of many' } };
@@ -312,7 +312,7 @@ test('a copy that is asked for again at another server is one copy, by its route
   expect((await store.list({ status: 'any' })).sessions).toHaveLength(3);
 });
 
-test('/fork of an entry that its name no longer tells is the copy that was made, and stays as it was', async () => {
+test('/fork of an entry that its name no longer finds is the copy that was made, and stays as it was', async () => {
   await using at = await openTwo(['hello']);
   const { store, id, one, two } = at;
   const typed = await post(one, id, 'command', { command: '/fork last' }, 'f');
@@ -345,7 +345,7 @@ describe('what sets something is set again at another server', () => {
     expect(await post(two, id, 'purge', {}, 'x')).toMatchObject({ status: 410, json: { code: 'GONE' } });
   });
 
-  test('a stop stops what runs when it comes, so a late one ends a later turn, and what was said is kept', async () => {
+  test('a stop stops what runs when it arrives, so a late one ends a later turn, and received text is kept', async () => {
     const store = await openMemoryStore({});
     await using one = await startServer({}, { store, model: scripted([]) });
     await using two = await startServer(

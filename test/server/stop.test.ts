@@ -66,7 +66,7 @@ async function startBusy({ url }: PacedProvider, graceMs = PATIENT_MS): Promise<
   return { ...server, inboxId };
 }
 
-/** Told to stop, and as far as taking nothing new. */
+/** Asked to stop, and so far that it accepts nothing new. */
 async function stopsTaking({ child, ask: look }: Running): Promise<void> {
   child.kill('SIGTERM');
   const state = (): Promise<string> =>
@@ -124,7 +124,7 @@ test('a stream that ends because it stops leaves no connection that holds it up'
 });
 
 describe('reprise serve', () => {
-  test('prints one line when it is ready, takes REPRISE_TOKEN, and ends with 0 when told to', async () => {
+  test('prints one line when it is ready, takes REPRISE_TOKEN, and exits with 0 on request', async () => {
     const server = await start([], { REPRISE_TOKEN: 'given-by-the-environment' });
     expect(server.token).toBe('given-by-the-environment');
     expect(server.pid).toBe(server.child.pid);
@@ -141,7 +141,7 @@ describe('reprise serve', () => {
     expect(server.child.exitCode).toBeNull();
     provider.allow(1);
     expect(await exitOf(server.child)).toBe(0);
-    // Nobody runs anything here: it was done before the end.
+    // No engine runs anything here: it was done before the end.
     await using reprise = await openReprise({ home: server.home, run: false });
     expect(await reprise.inbox(server.inboxId)).toMatchObject({ status: 'done' });
     expect(provider.asked).toEqual(['wait']);
@@ -182,7 +182,7 @@ describe('reprise serve', () => {
     child.stderr.on('data', (chunk: Buffer) => {
       said += chunk.toString();
     });
-    // Not its exit: what it said last may come behind that.
+    // Not its exit event: the last output may arrive after that.
     const [code] = await once(child, 'close');
     expect(code).toBe(2);
     expect(said).toContain('CONFIG_INVALID');

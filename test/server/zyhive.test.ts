@@ -230,7 +230,7 @@ describe('answers in the shape of ZyHive', () => {
     }
   });
 
-  test('an error is told in `error`, as front ends of ZyHive read it', async () => {
+  test('an error is sent in `error`, as front ends of ZyHive read it', async () => {
     await using server = await zyhiveServer();
     const { status, json } = await server.ask(CHAT, { method: 'POST', body: { text: 'hi' } });
     expect({ status, error: json.error }).toEqual({ status: 400, error: expect.stringContaining('message') });

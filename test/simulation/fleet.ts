@@ -52,7 +52,7 @@ export class SimFleet {
     return this.#slots.every((runner) => runner?.life.state === 'up');
   }
 
-  /** A blow for one of them. What was killed starts again later, what was paused goes on by itself. */
+  /** A fault for one of them. A killed one starts again later, a paused one continues by itself. */
   async strike(): Promise<void> {
     const { random } = this.#world.scheduler;
     const at = random.integer(0, this.#slots.length - 1);

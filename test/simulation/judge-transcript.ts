@@ -24,7 +24,7 @@ export function judgeTranscript(id: string, entries: readonly Entry[], judged: r
   ];
 }
 
-/** The names of what users said in an entry, those of messages that only a note tells of included. */
+/** The names of user messages in an entry, including messages that only a note lists. */
 export function namesIn(entry: Entry): string[] {
   if (entry.type === 'custom_message') return hear(contentText(entry['content'])).map(({ name }) => name);
   const { role, content } = messageOf(entry);
@@ -54,7 +54,7 @@ function modeOf({ item }: Judged): unknown {
   return (item.body['queue'] as { mode?: unknown } | undefined)?.mode;
 }
 
-/** Nobody is answered twice, and an answer is for what was said before it and not answered yet. */
+/** No message is answered twice, and an answer is for messages before it that were not answered yet. */
 function judgeAnswers(entries: readonly Entry[], own: Own): string[] {
   const wrong: string[] = [];
   const answered = new Set<string>();
@@ -92,7 +92,7 @@ function judgeTurns(entries: readonly Entry[], own: Own): string[] {
     if (found.length > 1) return [`the turn of ${name} ended ${found.length} times: ${found.join(', ')}`];
     if (item.state === 'done' && found[0] !== 'done')
       return [`${name} is done, its turn ended as ${found[0]}`];
-    // Stopped by another process while the last words of the answer were written: its sender was told of the stop.
+    // Stopped by another process while the last words of the answer were written: its sender was informed of the stop.
     if (item.state === 'cancelled' && item.detail?.['reason'] === 'stopped') return [];
     if (item.state !== 'done' && found[0] === 'done')
       return [`${name} is ${item.state}, its turn ended as done`];

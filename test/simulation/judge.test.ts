@@ -26,7 +26,7 @@ async function findingsOf(seed: number, name?: string): Promise<string[]> {
   return [...findings];
 }
 
-test('nothing is said against a store that keeps its promises', async () => {
+test('reports nothing for a store that keeps its promises', async () => {
   expect(await findingsOf(1)).toEqual([]);
 });
 

@@ -10,7 +10,7 @@ export interface Receipt {
   readonly fresh: boolean;
 }
 
-/** A message with what its senders were told, once for each delivery that was answered. */
+/** A message with the receipts its senders got, once for each delivery that was answered. */
 export interface Sent {
   readonly delivery: Delivery;
   readonly receipts: Receipt[];
@@ -21,7 +21,7 @@ export interface Sent {
 /** What a model was sent. */
 export interface SeenRequest {
   readonly sessionId: string;
-  /** Everything people said in it. */
+  /** All messages that people sent to it. */
   readonly tokens: readonly string[];
   readonly unanswered: readonly string[];
   readonly round: number;
@@ -40,7 +40,7 @@ export interface Evidence {
   readonly messages: Sent[];
   readonly requests: SeenRequest[];
   readonly toolRuns: ToolRun[];
-  /** The terminal events somebody heard. */
+  /** The terminal events that a follower received. */
   readonly ends: { readonly inboxId: string; readonly type: 'done' | 'error'; readonly text?: string }[];
   /** What was wrong at once. */
   readonly findings: string[];
@@ -162,7 +162,7 @@ function judgeKeys(judged: readonly Judged[]): string[] {
   return wrong;
 }
 
-/** Whoever heard how a message ended heard what its row says. */
+/** A follower that received the end of a message received what its row says. */
 function judgeEnds(judged: readonly Judged[], { ends }: Evidence): string[] {
   const byId = new Map(judged.map((one) => [one.item.inboxId, one]));
   return ends.flatMap(({ inboxId, type }) => {
@@ -194,7 +194,7 @@ function judgeTools({ toolRuns }: Evidence): string[] {
   return unsafe.filter((id, i) => unsafe.indexOf(id) !== i).map((id) => `${id} ran twice`);
 }
 
-/** Every message stands once, in the session its sender was told; what was not begun may be missing. */
+/** Every message is stored once, in the session of its receipt; one that did not start may be missing. */
 function judgePlaces(judged: readonly Judged[], sessions: ReadonlyMap<string, readonly Entry[]>): string[] {
   const places = new Map<string, string[]>();
   for (const [id, entries] of sessions)

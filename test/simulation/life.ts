@@ -4,7 +4,7 @@ import type { Event, Owner, Scheduler } from './scheduler.ts';
 /** A question to the store that is under way. */
 export interface Operation {
   readonly isWrite: boolean;
-  /** Done alone on the real store; what it answers is kept for whoever asked. */
+  /** Done alone on the real store; its answer is kept for the caller. */
   readonly perform: () => Promise<void>;
   readonly deliver: () => void;
   performed: boolean;
@@ -82,7 +82,7 @@ export class Life implements Owner {
     this.#parked = [];
     for (const lease of this.leases) {
       if (!lease.isOver) continue;
-      // The next heartbeat tells; until then the runner may try anything.
+      // The next heartbeat reports it; until then the runner may try anything.
       this.#scheduler.in(random.skewed(1, TTL_MS / 3), this, () => {
         this.#scheduler.note(`${this.name} hears that it lost ${lease.epoch}`);
         lease.controller.abort();

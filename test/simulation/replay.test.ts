@@ -29,7 +29,7 @@ test('the same seed is the same history, event by event', async () => {
   expect(other.traceHash).not.toBe(first.traceHash);
 });
 
-test('a store with threads of its own goes the same way', async () => {
+test('a store with real threads goes the same way', async () => {
   const threaded = await simulate(9, { inThread: false });
   const inThread = await simulate(9, { inThread: true });
   expect(threaded.findings).toEqual([]);

@@ -34,9 +34,9 @@ export interface SimulationReport {
 const RUNNERS = 3;
 /** A channel that hears nothing delivers again. */
 const REDELIVER_MS = 8000;
-/** Blows go on so long after the last message. */
+/** How long faults continue after the last message. */
 const AFTERMATH_MS = 8000;
-/** Longer than any lease, pause, queue and crash loop together: whoever is not done now is stuck. */
+/** Longer than any lease, pause, queue and crash loop together: a message that is not done now is stuck. */
 const REST_MS = 300_000;
 const REFUSALS: ReadonlySet<string> = new Set(['QUEUE_FULL', 'SESSION_BUSY']);
 
@@ -91,7 +91,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
     );
     const isAtRest = open.length === 0 && isHeard && fleet.isWhole;
     if (!isAtRest && scheduler.now > deadline) evidence.findings.push('does not come to rest');
-    // A moment longer, so that whoever wants to run something that has ended can be seen to do it.
+    // A moment longer, so that a runner that runs something that has ended can be seen to do it.
     if (isAtRest || scheduler.now > deadline) scheduler.in(5000, undefined, () => (isOver = true));
     else scheduler.in(1000, undefined, () => lookForRest(deadline));
   };

@@ -11,7 +11,7 @@ const READS: ReadonlySet<string> = new Set(
 
 /**
  * The store as one runner sees it. Every call waits until the scheduler lets it happen, alone, on the one real store;
- * what a runner asks for after its death is never done, and what it is told while it is paused it hears later.
+ * what a runner asks for after its death is never done, and answers that come while it is paused reach it later.
  */
 export function createSimStore(real: Store, life: Life, world: World): Store {
   const calls = (target: object, prefix: string, own: Readonly<Record<string, unknown>>): object =>

@@ -34,7 +34,7 @@ export function answeredIn(text: string): string[] {
 }
 
 export interface HeardRequest {
-  /** Everything people said in it. */
+  /** All messages that people sent to it. */
   readonly tokens: readonly string[];
   /** What no whole answer stands behind yet. */
   readonly unanswered: readonly string[];

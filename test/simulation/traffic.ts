@@ -2,7 +2,7 @@ import type { Agents } from '../../src/exports/engine.ts';
 import type { Random } from '../../testing/crash/random.ts';
 import { say } from './spoken.ts';
 
-/** Somebody, or a group or a thread of people, on one channel and with one agent. */
+/** A person, a group or a thread on one channel with one agent. */
 export interface Conversation {
   readonly n: number;
   readonly agentId: string;
@@ -55,7 +55,7 @@ export const AGENTS: Agents = {
 };
 const AGENT_IDS = Object.keys(AGENTS) as [string, ...string[]];
 const CHANNELS = ['telegram', 'discord', 'slack', 'whatsapp', 'matrix'] as const;
-/** Ids as channels have them; each is somebody else. */
+/** Ids as channels have them; each belongs to another person. */
 const ODD_IDS = [
   'Alice',
   'alice',
@@ -101,7 +101,7 @@ export interface TrafficOptions {
   readonly commands: boolean;
 }
 
-/** What somebody says next. */
+/** The next message of a person. */
 export class Traffic {
   readonly #random: Random;
   readonly #options: TrafficOptions;

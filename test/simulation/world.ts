@@ -67,7 +67,7 @@ export class World {
     return said;
   }
 
-  /** A store has its own clock; what it says of a message's age is said in the time of the simulation. */
+  /** A store has its own clock; ages of messages are given in the time of the simulation. */
   dated<T>(value: T): T {
     if (Array.isArray(value)) return value.map((item) => this.dated(item)) as T;
     if (typeof value !== 'object' || value === null || !('createdAt' in value)) return value;
@@ -75,7 +75,7 @@ export class World {
     return createdAt === undefined ? value : { ...value, createdAt };
   }
 
-  /** Tells watchers of the inbox, as a store does after a commit. */
+  /** Notifies watchers of the inbox, as a store does after a commit. */
   saw(label: string, args: readonly unknown[], value: unknown): void {
     if (label === 'inbox.receive') {
       const { inboxId, sessionId, dropped } = value as InboxReceipt;
@@ -94,7 +94,7 @@ export class World {
     }
   }
 
-  /** Whoever asks a model or runs a tool has the session, or had it until others took it from him. */
+  /** A caller of a model or a tool holds the session, or held it until another runner took it over. */
   mustHold(life: Life, sessionId: string): HeldLease | undefined {
     const held = life.granted.get(sessionId);
     if (held === undefined) this.evidence.findings.push(`${life.name} works in a session it does not hold`);

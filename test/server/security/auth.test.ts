@@ -44,7 +44,7 @@ async function serveWith(config: ServerConfig, home?: string): Promise<Served & 
 }
 
 describe('the token', () => {
-  test('is asked for on every route but liveness and static files, and a refusal tells nothing (T71)', async () => {
+  test('is required on every route but liveness and static files, and a refusal reveals nothing (T71)', async () => {
     await using server = await startServer({ limits: { badTokens: 10_000 } });
     const wrong: Readonly<Record<string, Record<string, string>>> = {
       none: {},
@@ -65,14 +65,14 @@ describe('the token', () => {
       for (const headers of Object.values(wrong)) {
         const answer = await server.ask(pathOf(pattern), { method, headers, token: null });
         if (who === 'anyone') {
-          // Which files the page has depends on its build; that there is no such one is for everybody too.
+          // Which files the page has depends on its build; a 404 for one that does not exist needs no token either.
           expect(answer.status, pattern).toBe(pattern.includes('{file}') ? 404 : 200);
           continue;
         }
         refused++;
         expect(answer.status, `${method} ${pattern}`).toBe(401);
         expect(answer.headers['www-authenticate']).toContain('Bearer');
-        // What a person is told to send is not taken for a secret of somebody.
+        // The instructions for sending a token are not taken for a secret.
         expect(answer.json.details['next']).toMatch(/Bearer[^*]*$/);
         bodies.add(answer.text);
       }
@@ -89,7 +89,7 @@ describe('the token', () => {
     expect([...bodies].join()).not.toContain(TOKEN);
   });
 
-  test('a stranger holds no connection: whoever is refused is not kept', async () => {
+  test('a client without a token holds no connection: after a refusal it is closed', async () => {
     await using server = await startServer({ limits: { requestsPerMinute: 1 } });
     const agent = new Agent({ keepAlive: true });
     const kept = async (path: string): Promise<unknown[]> => {
@@ -102,7 +102,7 @@ describe('the token', () => {
     agent.destroy();
   });
 
-  test('30 wrong ones from an address in either spelling are told to wait; a good one still works (T78)', async () => {
+  test('30 wrong ones from an address in either spelling must wait; a good one still works (T78)', async () => {
     await using server = await startServer({ host: '::', allowedHosts: ['localhost'] });
     const bad = { Authorization: 'Bearer wrong-wrong-wrong-wrong' };
     const first = await Promise.all(
@@ -129,7 +129,7 @@ describe('the token', () => {
     expect((await from('::1', TOKEN)).status).toBe(200);
   });
 
-  test('whoever sends none at all is not counted as guessing', async () => {
+  test('a client without any token is not counted as guessing', async () => {
     await using server = await startServer({ limits: { badTokens: 1 } });
     for (let i = 0; i < 5; i++) expect((await server.ask('/api/agents', { token: null })).status).toBe(401);
   });

@@ -9,7 +9,7 @@ interface Proxy extends AsyncDisposable {
   readonly url: string;
 }
 
-/** As docs/deploy.md has one: a path of its own that is taken off, the name people use, and nothing held back. */
+/** As docs/deploy.md has one: a path that is taken off, the public name, and nothing held back. */
 async function openProxy(target: string, prefix: string, host: string): Promise<Proxy> {
   const proxy = createServer((incoming, outgoing) => {
     if (incoming.url?.startsWith(`${prefix}/`) !== true) {
@@ -37,7 +37,7 @@ async function openProxy(target: string, prefix: string, host: string): Promise<
   };
 }
 
-test('behind a proxy with a name and a path of its own, events come as they happen', async () => {
+test('behind a proxy with a name and a path, events arrive as they happen', async () => {
   const paced = pacedModel(['one ', 'two ', 'three']);
   await using at = await openServer(paced, {}, { allowedHosts: ['agents.example'] });
   await using proxy = await openProxy(at.url, '/reprise', 'agents.example');
@@ -59,7 +59,7 @@ test('behind a proxy with a name and a path of its own, events come as they happ
     'x-accel-buffering': 'no',
   });
   await response.text();
-  // A name it was not told of is not its own.
+  // A name that is not configured is refused.
   await using other = await openProxy(at.url, '/reprise', 'elsewhere.example');
   const refused = await fetch(`${other.url}/api/sessions`, { headers: { authorization: `Bearer ${TOKEN}` } });
   expect(refused.status).toBe(421);

@@ -35,7 +35,7 @@ test('requests that come while a server still loads wait for it and are answered
   expect(await (await fetch(`${bound.url}/late`)).text()).toBe('/late');
 });
 
-test('what is no HTTP is refused before there is anybody to answer', async () => {
+test('what is not HTTP is refused before the server is ready', async () => {
   await using bound = await open();
   const socket = connect(Number(new URL(bound.url).port), '127.0.0.1');
   socket.end('no such protocol\r\n\r\n');
@@ -45,10 +45,10 @@ test('what is no HTTP is refused before there is anybody to answer', async () =>
   expect(text).toContain('application/problem+json');
 });
 
-test('a socket that cannot take one more connection goes on with those it has, and says so', async () => {
+test('a socket that cannot accept one more connection continues with those it has, and reports it', async () => {
   const bound = await bind(placeOf({ port: 0 }));
   const full = Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' });
-  // Before there is anybody to tell, and after.
+  // Before the server is ready, and after.
   for (let i = 0; i < 3; i++) bound.server.emit('error', full);
   const errors: object[] = [];
   const logger = { info() {}, warn() {}, error: (fields: object) => void errors.push(fields) };

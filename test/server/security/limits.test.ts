@@ -60,7 +60,7 @@ describe('bodies', () => {
       socket.on('data', (data) => {
         said += data.toString('latin1');
       });
-      // Told that it is too much, then cut off while it still sends.
+      // Refused as too large, then cut off while it still sends.
       socket.on('error', (error) => (said === '' ? reject(error) : undefined));
       socket.on('close', () => resolve({ said, sent }));
     });
@@ -106,7 +106,7 @@ describe('bodies', () => {
     expect(statusOf(await raw(server.port, both))).toBe(400);
   });
 
-  test('too deep, too wide or not kept as they were said are 400 with the name of the limit (T63)', async () => {
+  test('too deep, too wide or changed by parsing are 400 with the name of the limit (T63)', async () => {
     await using server = await startServer();
     const id = await talk(server.reprise, ['hello']);
     const cases: [string, string][] = [
@@ -172,7 +172,7 @@ describe('connections', () => {
     await expect.poll(async () => (await server.ask('/healthz')).status).toBe(200);
   });
 
-  test('with heads that are too large, or no HTTP at all, are told so and closed', async () => {
+  test('with heads that are too large, or no HTTP at all, get an error and are closed', async () => {
     await using server = await startServer();
     const large = await raw(
       server.port,
@@ -191,7 +191,7 @@ describe('connections', () => {
     ).toBe(400);
   });
 
-  test('of the owner fill the limit: the next one is closed, and the others go on', async () => {
+  test('of the owner fill the limit: the next one is closed, and the others continue', async () => {
     await using server = await startServer({ limits: { connections: 2 } });
     await server.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
     const agent = new Agent({ keepAlive: true });

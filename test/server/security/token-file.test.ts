@@ -36,14 +36,14 @@ test('servers that start at once on a new home agree on its token, and leave not
     const tokens = await Promise.all(Array.from({ length: 8 }, () => loadTokenFile(file, { make: true })));
     clearInterval(look);
     expect(new Set(tokens).size).toBe(1);
-    // Whoever looks at any moment sees all of it.
+    // A reader at any moment sees all of it.
     for (const token of seen) expect(token).toBe(tokens[0]);
     expect(await readdir(home)).toEqual(['server-token']);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   }
 });
 
-test('no token is made through a link that somebody left in its place', async () => {
+test('no token is written through a link that another user left in its place', async () => {
   const file = join(folder, 'linked-token');
   const target = join(folder, 'elsewhere');
   await symlink(target, file);

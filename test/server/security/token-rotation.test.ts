@@ -102,7 +102,7 @@ describe('a running server', () => {
     }
   });
 
-  test('refuses everybody while its token file is gone or holds no token, and never makes one by itself', async () => {
+  test('refuses all clients while its token file is missing or holds no token, and never creates one by itself', async () => {
     await using server = await open();
     const old = await server.current();
     const stream = await server.follow(old);

@@ -4,7 +4,7 @@ import { EventLogs } from '../../../src/server/sse/event-logs.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 import { scripted } from '../../support/engine/engine.ts';
 
-test('a log that somebody listens to is the log of its session however many others there are', async () => {
+test('a log with a listener stays the log of its session however many others there are', async () => {
   const store = await openMemoryStore({});
   await using reprise = new Reprise({ store, model: scripted(['one', 'two', 'three', 'four']) });
   using logs = new EventLogs(reprise, { total: 0 });

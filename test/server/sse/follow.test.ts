@@ -7,7 +7,7 @@ async function say(at: OpenedServer, message: string): Promise<void> {
   await (await at.chat({ message, sessionId: 's' })).text();
 }
 
-test('whoever follows a session hears each entry once as it is stored, across broken connections', async () => {
+test('a follower of a session receives each entry once as it is stored, across broken connections', async () => {
   await using at = await openServer(scripted(['one', 'two', 'three']));
   await say(at, 'first');
   const { lastSeq } = await at.reprise.store.get('s');
@@ -41,7 +41,7 @@ test('whoever follows a session hears each entry once as it is stored, across br
   ]);
   const seqs = rows.map(({ seq }) => seq);
   expect(seqs).toEqual(seqs.map((_, i) => lastSeq + 1 + i));
-  // From now on, where nothing else was said.
+  // From now on, by default.
   const late = client.session('s').follow({ signal: over.signal });
   const next = late.next();
   over.abort(new Error('enough'));
@@ -65,9 +65,9 @@ test('a server with all streams taken refuses another before it accepts anything
   expect(await refused.json()).toMatchObject({ code: 'UNAVAILABLE', details: { limit: 'streams', max: 1 } });
   expect(await at.reprise.store.inbox.pending()).toEqual([]);
   expect(await (await at.request('/metrics')).text()).toMatch(/^reprise_streams 1$/m);
-  // What does not stream goes on.
+  // Requests that do not stream continue.
   expect((await at.request('/api/sessions')).status).toBe(200);
-  // A client of ours waits for its turn.
+  // A client waits for its turn.
   const client = createClient({ url: at.url, token: TOKEN, retries: 50, backoffMs: 1 });
   over.abort();
   const events: StreamEvent[] = [];

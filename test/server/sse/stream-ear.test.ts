@@ -17,7 +17,7 @@ const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2
 
 type Told = SessionEvent['event'];
 
-/** What a turn tells: deltas, entries, and now and then a message that joins it. */
+/** The events of a turn: deltas, entries, and now and then a message that joins it. */
 class Turns {
   readonly log: SessionLog;
   #epoch = 1;
@@ -81,7 +81,7 @@ const act = fc.record({
   fate: fc.constantFrom('comes', 'comes', 'lost', 'twice', 'late'),
 });
 
-describe('what one process tells another', () => {
+describe('what one process sends to another', () => {
   test('comes out with the same numbers, whatever was lost, doubled or late', () => {
     fc.assert(
       fc.property(fc.array(act, { minLength: 5, maxLength: 60 }), fc.boolean(), (acts, isHeardFirst) => {
@@ -114,7 +114,7 @@ describe('what one process tells another', () => {
         }
         ear[Symbol.dispose]();
         const { newest } = turns.log;
-        // Turns that ended before anything of them was heard are for the store to tell.
+        // Turns that ended before any of their events arrived are reported from the store.
         if (heard.newest === undefined) {
           expect(newest?.end).toBeDefined();
           return;
@@ -133,7 +133,7 @@ describe('what one process tells another', () => {
     );
   });
 
-  test('goes on from what is left when the process it runs in has forgotten a part', () => {
+  test('continues from what is left when the process it runs in has forgotten a part', () => {
     const turns = new Turns(4000);
     const heard = new SessionLog('s', 1 << 30, () => undefined);
     const ear = new Ear(heard, () => undefined);

@@ -53,7 +53,7 @@ function readAll(response: Promise<Response>): [Promise<RawFrame[]>, Promise<voi
 }
 
 describe('servers on one store', () => {
-  test('tell the same events with the same ids, whoever runs the turn and whenever a client comes', async () => {
+  test('send the same events with the same ids, whichever runs the turn and whenever a client comes', async () => {
     const paced = pacedModel(texts(300));
     await using at = await openNodes([paced, createScriptedModel(), createScriptedModel()]);
     const [runs, hears, late] = at.nodes as [OpenedServer, OpenedServer, OpenedServer];
@@ -61,7 +61,7 @@ describe('servers on one store', () => {
     const there = resume(hears);
     paced.allow(120);
     const begun = await readSome(there, (all) => all.filter(isDelta).length === 120);
-    // Nothing is told now: whoever comes in this silence asks for what was said.
+    // No event is emitted now: a client that comes in this silence asks for earlier events.
     const joined = await readSome(resume(late), (all) => all.filter(isDelta).length === 120);
     expect(told(joined)).toEqual(told(begun));
     const [rest, restBegun] = readAll(resume(hears, begun.at(-1)?.id));
@@ -74,7 +74,7 @@ describe('servers on one store', () => {
     expect(told(await all)).toEqual(ran);
   });
 
-  test('a client that leaves one in the middle of an answer goes on at another, also when the turn has ended', async () => {
+  test('a client that leaves one in the middle of an answer resumes at another, also when the turn has ended', async () => {
     const words = texts(200);
     const paced = pacedModel(words);
     await using at = await openNodes([paced, createScriptedModel()]);
@@ -134,7 +134,7 @@ describe('servers on one store', () => {
     ]);
   });
 
-  test('one that gets no answer tells what is stored, and says what to keep', async () => {
+  test('one that gets no answer sends what is stored, and says what to keep', async () => {
     const words = texts(100);
     const paced = pacedModel(words);
     await using at = await openNodes([paced, createScriptedModel()]);
@@ -153,7 +153,7 @@ describe('servers on one store', () => {
     expect(countOf('interrupted', last)).toBe(1);
   });
 
-  test('a turn that was taken over is told as interrupted before the one that took its place', async () => {
+  test('a turn that was taken over is reported as interrupted before the one that took its place', async () => {
     const paced = pacedModel(texts(20));
     await using at = await openNodes([paced, scripted(['again'])], { run: true });
     const [dies, takes] = at.nodes as [OpenedServer, OpenedServer];
@@ -235,7 +235,7 @@ describe('servers on one store', () => {
         const events = all.map(({ event }) => event);
         expect(textOf(events)).toBe(words.join(''));
         expect(countOf('done', all)).toBe(1);
-        // Without `interrupted` no id was told twice.
+        // Without `interrupted` no id was sent twice.
         const ids = told(all).map(({ id }) => id);
         if (countOf('interrupted', all) === 0) expect(new Set(ids).size).toBe(ids.length);
         if (loss === 0) expect(countOf('interrupted', all)).toBe(0);

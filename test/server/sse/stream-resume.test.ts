@@ -43,7 +43,7 @@ function resume(at: OpenedServer, sessionId: string, id?: string): Promise<Respo
   return at.request(`/api/agents/main/chat/stream?sessionId=${sessionId}`, { headers });
 }
 
-/** Reads until a client of ours would be killed. */
+/** Reads until the client would be killed. */
 async function readSome(
   response: Response,
   isEnough: (told: readonly RawFrame[]) => boolean,
@@ -56,7 +56,7 @@ async function readSome(
   return told;
 }
 
-/** Whoever keeps the last id of a stream has the place behind everything it was told. */
+/** The last id of a stream is the position after every event the client received. */
 function expectForward(told: readonly RawFrame[]): void {
   const places = told.map(({ id }) => (id ?? '').split('.').map(Number));
   const sorted = [...places].sort(
@@ -101,7 +101,7 @@ describe('a stream that broke off', () => {
       const again = await allFrames(resume(at, 's', told[place]?.id));
       expect(again.map(({ event }) => event.type).at(-1)).toBe('idle');
       expectForward(again);
-      // As an EventSource does by itself: it comes back behind the last id it was given.
+      // As an EventSource does by itself: it resumes after the last id it received.
       const next = await allEvents(resume(at, 's', again.at(-1)?.id));
       expect(next.map(({ type }) => type)).toEqual(['session', 'idle']);
       const rest = again.slice(1, -1);
@@ -115,7 +115,7 @@ describe('a stream that broke off', () => {
     expect((await allEvents(resume(at, 's'))).map(({ type }) => type)).toEqual(['session', 'idle']);
   });
 
-  test('old deltas are put together, and still nothing is told twice or left out', async () => {
+  test('old deltas are joined, and still nothing is sent twice or left out', async () => {
     const texts = deltas(5000);
     const paced = pacedModel(texts);
     await using at = await openServer(paced);
@@ -130,7 +130,7 @@ describe('a stream that broke off', () => {
     }
     const middle = (await allFrames(resume(at, 's', ids[0]))).filter(isDelta);
     expect(middle.length).toBeLessThan(2000);
-    // Whoever breaks off behind several that came as one goes on behind the last of them.
+    // A client that disconnects after several that came as one resumes after the last of them.
     const [several] = middle as [RawFrame];
     const after = await allFrames(resume(at, 's', several.id));
     const had = `${texts[0]}${textOf([several.event])}`;
@@ -193,7 +193,7 @@ describe('a stream that broke off', () => {
     expect(over.map(({ type }) => type)).toEqual(['session', 'idle']);
   });
 
-  test('a message in another engine is told by its stored entries and its end', async () => {
+  test('a message in another engine is reported by its stored entries and its end', async () => {
     const { opened, open } = gate();
     const slow: Tool = {
       name: 'slow',
@@ -226,7 +226,7 @@ describe('a stream that broke off', () => {
     expect(heard.at(-1)).toEqual((await allEvents(here)).at(-1));
   });
 
-  test('a message in another engine is told delta by delta where the store passes them on', async () => {
+  test('a message in another engine is streamed delta by delta if the store passes them on', async () => {
     // One is too long to be passed on in one message.
     const texts = deltas(300).map((text, i) => (i === 200 ? 'x'.repeat(40_000) : text));
     const paced = pacedModel(texts);
@@ -234,7 +234,7 @@ describe('a stream that broke off', () => {
     await using runs = await openServer(paced, { store: await farReaching(), session });
     await using hears = await openServer(createScriptedModel(), { store: shared(runs), session, run: false });
     const first = await runs.chat({ message: 'first', sessionId: 's' });
-    // Queued behind it, so that the other engine listens before its turn begins.
+    // Queued after it, so that the other engine listens before its turn starts.
     const key = { 'idempotency-key': 'go' };
     const send = (at: OpenedServer): Promise<Response> => at.chat({ message: 'go', sessionId: 's' }, key);
     const [breaks, stays] = [await send(hears), await send(hears)];
@@ -255,7 +255,7 @@ describe('a stream that broke off', () => {
     expect(far.filter(({ type }) => type === 'done')).toEqual([all.at(-1)?.event]);
   });
 
-  test('a log that has become too long forgets what is stored, and a client that is behind goes on from there', async () => {
+  test('a log that has become too long forgets what is stored, and a slow client resumes from there', async () => {
     const big = 'x'.repeat(3000);
     const tool: Tool = {
       name: 'big',

@@ -5,7 +5,7 @@ import { allEvents, frames, openServer, textOf } from '../../support/server/serv
 
 const WORDS = Array.from({ length: 60 }, (_, i) => `${i} `);
 
-test('whoever waits for their turn costs the store nothing while others are answered, and then hears all of it', async () => {
+test('a client that waits for its turn costs the store nothing while others are answered, and then receives all of it', async () => {
   const store = await openMemoryStore({});
   let looks = 0;
   const counting = new Proxy(store, {
@@ -45,6 +45,6 @@ test('whoever waits for their turn costs the store nothing while others are answ
   expect(events.filter(({ type }) => type === 'done' || type === 'error')).toHaveLength(1);
   expect(textOf(await third)).toBe(WORDS.join(''));
   await heard('done');
-  // What it takes to begin to listen, however much is told meanwhile.
+  // The cost of starting to listen, however many events arrive meanwhile.
   expect(asked).toBeLessThan(20);
 });

@@ -15,7 +15,7 @@ const echo: Tool = {
 };
 
 describe('a chat over HTTP', () => {
-  test('S6 tells the session first, then the turn, and ends once with the same session', async () => {
+  test('S6 sends the session first, then the turn, and ends once with the same session', async () => {
     await using at = await openServer(scripted([{ text: ['Hel', 'lo.'] }]));
     const told = await allFrames(at.chat({ message: 'hi' }));
     const events = told.map(({ event }) => event);
@@ -59,7 +59,7 @@ describe('a chat over HTTP', () => {
     for (const event of events) expect(streamEventSchema.safeParse(event).error).toBeUndefined();
   });
 
-  test('tells tools, each call of the model, and the answer behind them', async () => {
+  test('sends tool calls, each call of the model, and the answer after them', async () => {
     const calls = [{ name: 'echo', input: { text: 'x' } }];
     const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 7, totalTokens: 122 };
     await using at = await openServer(scripted([{ text: 'let me see', calls, usage }, 'there']), {
@@ -96,7 +96,7 @@ describe('a chat over HTTP', () => {
     expect(events.at(-1)).toBe(ends[0]);
   });
 
-  test('S6 goes on when its client is gone, and keeps the answer', async () => {
+  test('S6 continues when its client is gone, and keeps the answer', async () => {
     const { opened, open } = gate();
     await using at = await openServer(scripted([{ wait: opened, text: 'kept' }]));
     const client = new AbortController();
@@ -212,7 +212,7 @@ describe('a chat over HTTP', () => {
     expect(events.at(-1)).toMatchObject({ type: 'done', text: 'after' });
   });
 
-  test('stop ends the turn and keeps what was said', async () => {
+  test('stop ends the turn and keeps the received text', async () => {
     const { opened } = gate();
     const model = createScriptedModel([{ text: ['half ', 'an answer'], error: undefined as never }]);
     const stream = model.stream.bind(model);
@@ -267,7 +267,7 @@ describe('a chat over HTTP', () => {
     ).toEqual([odd, odd, odd + odd]);
   });
 
-  test('T87 a failure that repeats a secret is told without it, by every door; what is stored stays', async () => {
+  test('T87 a failure that repeats a secret is reported without it, on every route; what is stored stays', async () => {
     const key = 'sk-ant-api03-0123456789abcdef';
     const error = new RepriseError('MODEL_AUTH', `the key ${key} is wrong`, {
       details: { header: `Authorization: Bearer ${key}`, model: 'm' },
