@@ -4,7 +4,7 @@ import { parseTranscript, rebuildHistory } from '../../src/exports/transcript.ts
 import { copyHistory } from '../../src/store/copy/copy-history.ts';
 import { call, EntryList } from '../support/engine/entries.ts';
 
-test('a copy says what the original said: branches, labels, compactions and edits included', async () => {
+test('a copy equals the original: branches, labels, compactions and edits included', async () => {
   const list = new EntryList();
   list.user('one');
   list.assistant(['two', call('a')]);

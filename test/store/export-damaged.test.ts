@@ -10,7 +10,7 @@ import { until } from '../support/store/store-faults.ts';
 
 const MESSAGES = 6;
 
-/** A transcript of several parts in a store that was opened when it was whole; what `harm` does nobody knows of. */
+/** A transcript of several parts in a store that was opened when it was whole; the store does not notice `harm`. */
 async function harmed(harm: (file: string) => Promise<void>): Promise<Store> {
   const home = await mkdtemp(join(tmpdir(), 'reprise-export-'));
   {

@@ -66,7 +66,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a disk below its floor', (kind)
 
     await using full = await openStore({ ...options, minFreeBytes: Number.MAX_SAFE_INTEGER });
     await refusesBeginnings(full, id);
-    // A retry of what has happened is told so: a full disk is no reason to forget.
+    // A retry of what has happened gets its answer: a full disk is no reason to forget.
     expect(await full.append(id, [user], keyed)).toEqual(receipt);
     expect(await full.inbox.receive(inbound)).toMatchObject({ inboxId, fresh: false });
     expect(await full.create({ id, key: KEY })).toMatchObject({ id });

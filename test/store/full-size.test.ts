@@ -17,7 +17,7 @@ import { takenIn, writeSealedSession } from '../support/store/sealed-home.ts';
  */
 const FULL = process.env['REPRISE_FULL_SIZE'] === '1';
 const ROOM = FULL ? 1 : 10;
-/** Milliseconds of the clock or of the processor, for a process that works for nobody else. */
+/** Milliseconds of the clock or of the processor, for a process that has no other work. */
 const NOW = FULL ? 'performance.now()' : '(process.cpuUsage().user + process.cpuUsage().system) / 1000';
 const RECORD_BYTES = 2048;
 const LARGE = FULL ? 100_000 : 20_000;
@@ -47,7 +47,7 @@ interface Measured {
   readonly rss: number;
 }
 
-/** In a process of its own, so that nothing but the work is in its memory. */
+/** In a separate process, so that nothing but the work is in its memory. */
 function measure(work: string): Measured {
   const script = `
     import { openStore } from './src/config/open.ts';
@@ -134,7 +134,7 @@ test(`S12 with ${SESSIONS.toLocaleString('en')} sessions and a large transcript 
   if (FULL) expect(delay.percentile(99) / 1e6 - 1).toBeLessThan(20);
 });
 
-/** How much the main thread worked from one chance for somebody else to the next. */
+/** How long the main thread worked without a chance for other work. */
 function watchStretches(): { readonly stop: () => readonly number[] } {
   const found: number[] = [];
   let spent = cpuTimer();

@@ -25,7 +25,7 @@ test.each(['jsonl', 'sqlite'] as const)(
       await two.publish('s', { from: 'two' });
       expect((await heard.next()).value).toEqual({ event: { from: 'two' }, missed: 0 });
     }
-    // A store that closes takes nobody else's listeners along.
+    // A store that closes removes no listeners of other stores.
     await one.publish('s', { from: 'one' });
     expect((await heard.next()).value).toEqual({ event: { from: 'one' }, missed: 0 });
   },

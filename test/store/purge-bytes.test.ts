@@ -163,7 +163,7 @@ describe('purge in a jsonl home', () => {
     expect((await store.convlog.read(CHAT)).lines.map(({ content }) => content)).toEqual([KEPT]);
   });
 
-  test('leaves what another tool wrote into a channel log, and the log goes on', async () => {
+  test('leaves what another tool wrote into a channel log, and the log accepts new lines', async () => {
     await using store = await open('jsonl');
     const id = await converse(store);
     const file = join(home, 'agents/main/convlogs/telegram/42.jsonl');

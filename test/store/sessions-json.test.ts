@@ -201,7 +201,7 @@ describe('sessions.json that something else has changed', () => {
     expect(indexOf(home.path)[KEY]).toMatchObject({ title: 'hello', messageCount: 5 });
   });
 
-  test('is found without control.db too, and a file that nobody changed is not reported then', async () => {
+  test('is found without control.db too, and a file that no program changed is not reported then', async () => {
     await using home = await homeWithIndex();
     await home.rebuild();
     await home.close();
@@ -274,7 +274,7 @@ class WatchedIndex implements Disposable {
   readonly #path: string;
   readonly #db: Database;
   readonly index: SessionsJson;
-  /** Called once, behind the next page of sessions. */
+  /** Called once, after the next page of sessions. */
   onPage: ((db: Database) => void) | undefined;
   onPublish: (() => void) | undefined;
   /** When each pass began, and how long its reads took. */

@@ -82,7 +82,7 @@ async function expectSameTail(warm: Store, cold: Store, id: string): Promise<voi
 }
 
 test.each(['jsonl', 'sqlite'] as const)(
-  'with the %s store a kept tail is always what reading it anew would give, whoever changed what',
+  'with the %s store a cached tail always equals a fresh read, whatever changed',
   async (kind) => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 40 }), async (operations) => {
@@ -198,10 +198,10 @@ describe('what is kept', () => {
     // It grew, as the row says or before the row does.
     expect(found({ inode: 1, size: 120, changedAt: 6 }, { ...recorded, file_size: 120 })).toBe(true);
     expect(found({ inode: 1, size: 120, changedAt: 6 })).toBe(true);
-    // The epoch goes on with every turn; it jumps where lines were lost and their numbers given again.
+    // The epoch rises with every turn; it jumps when lines were lost and their numbers used again.
     expect(found(stamp, { ...recorded, epoch: 50 })).toBe(true);
     expect(found(stamp, { ...recorded, epoch: 1 + EPOCH_JUMP })).toBe(false);
-    // A replica that takes over begins where the next stretch does, which is less far for whoever has come some way.
+    // A replica that takes over starts where the next range of epochs starts, which is nearer for a higher epoch.
     expect(found(stamp, { ...recorded, epoch: EPOCH_JUMP })).toBe(false);
   });
 });

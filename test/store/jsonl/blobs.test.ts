@@ -86,7 +86,7 @@ describe('the blobs of a jsonl session', () => {
     expect(JSON.stringify(entries)).toContain(`sha256:${hashOf(IMAGE)}`);
   });
 
-  test('are written once, however often they are said', async () => {
+  test('are written once, however often they are appended', async () => {
     const store = await withPicture();
     const first = statSync(file());
     await store.append('s1', [picture(), picture(OTHER), picture(OTHER)]);
@@ -103,7 +103,7 @@ describe('the blobs of a jsonl session', () => {
     expect(await kinds(store)).toEqual(['clean']);
   });
 
-  test('are told of by verify when they are missing, altered, cut, links, or nobody’s', async () => {
+  test('are reported by verify when they are missing, altered, cut, links, or unused', async () => {
     const store = await withPicture();
     expect(await kinds(store)).toEqual(['clean']);
     writeFileSync(join(folder(), hashOf(OTHER)), OTHER);
@@ -241,7 +241,7 @@ test.each(['jsonl', 'memory'] as const)('a copied history takes its blobs along 
     whole.map(({ message }) => JSON.stringify(message)).join() ===
       given.map(({ message }) => JSON.stringify(message)).join(),
   ).toBe(true);
-  // Without a place to have them from, what is lost is said and nothing pretends.
+  // Without a source for them, the loss is reported and nothing is faked.
   expect(await store.verify()).toEqual({ status: 'clean', findings: [] });
   const [lost] = parseTranscript(await store.exportSession('s3')).entries as Entry[];
   expect(lost?.['message']).toMatchObject({

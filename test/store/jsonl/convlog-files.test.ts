@@ -22,7 +22,7 @@ const isThere = (text: string) => (): boolean => {
   try {
     return readFileSync(home.file(), 'utf8').includes(text);
   } catch {
-    return false; // not made yet, or being made anew
+    return false; // not created yet, or being rebuilt
   }
 };
 
@@ -126,7 +126,7 @@ describe('a file that is not as it was left', () => {
     }
   });
 
-  test('torn bytes that are not ours are closed, and ours come behind them once', async () => {
+  test('torn bytes that are not ours are closed, and ours come after them once', async () => {
     const bytes = await closed();
     const end = bytes.indexOf('\n') + 1;
     writeFileSync(home.file(), Buffer.concat([bytes.subarray(0, end), Buffer.from('{"ts":"20\0\0')]));
@@ -134,7 +134,7 @@ describe('a file that is not as it was left', () => {
     expect(home.said()).toEqual(['one', undefined, 'two', 'three']);
   });
 
-  test("another tool's whole line between ours stays, and no line of ours is written twice", async () => {
+  test("another tool's whole line between our lines stays, and none of our lines is written twice", async () => {
     const bytes = await closed();
     const end = bytes.indexOf('\n') + 1;
     const note = Buffer.from('# a note\n');
@@ -172,7 +172,7 @@ describe('a file that is not as it was left', () => {
     expect(kept.length).toBe(how === 'cut' ? 1 : 0);
   });
 
-  test('one that was removed while nobody looked comes back when the home is opened', async () => {
+  test('one that was removed while no process ran is written again when the home is opened', async () => {
     const store = await home.open();
     await store.convlog.append(three.map((text) => say(text)));
     await home.close(store);
@@ -183,7 +183,7 @@ describe('a file that is not as it was left', () => {
   });
 
   test.each(['file', 'folder'])(
-    'a link in the place of the %s is not followed, and nobody waits for it',
+    'a link in the place of the %s is not followed, and no request waits for it',
     async (what) => {
       const store = await home.open();
       const outside = join(home.path, 'outside');

@@ -28,7 +28,7 @@ async function seeded(home: JsonlHome): Promise<number[]> {
 }
 
 describe('a transcript that was cut from outside', () => {
-  test('goes on with what is left, and the loss is named where people look', async () => {
+  test('continues with what is left, and the loss is named where people look', async () => {
     await using home = new JsonlHome();
     const ends = await seeded(home);
     // In the middle of "four": the header, "one", "two" and "three" are whole.
@@ -123,7 +123,7 @@ describe('a transcript that was cut from outside', () => {
       Number(control.prepare('SELECT count(*) AS n FROM journal WHERE session_id = ?').get(id)?.['n']);
     await home.seed('other');
     const wanted = [...TEXTS];
-    // Nothing is synced while somebody else has the write lock; what was, was too early for this test.
+    // Nothing is synced while another connection has the write lock; what was, was too early for this test.
     for (let n = 0; ; n++) {
       wanted.push(`fresh ${n}`);
       for (const id of ['s1', 'other']) await home.store.append(id, [say(`fresh ${n}`)]);

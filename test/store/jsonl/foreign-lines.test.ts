@@ -18,7 +18,7 @@ describe('a line another tool has not finished', () => {
   const QUIET_MS = 1900;
 
   test('is left alone while nothing has to be written, and counts when its end has come', async () => {
-    // Again where the machine stood still for so long that the line was given up.
+    // Again if the machine stood still for so long that the line was given up.
     await replay('its end comes before it is given up', async () => {
       await using home = new JsonlHome();
       await home.open();
@@ -72,7 +72,7 @@ describe('a line another tool has not finished', () => {
     appendFileSync(home.file(), half);
     expect(await home.store.append('s1', [say('two')])).toEqual({ firstSeq: 3, lastSeq: 3 });
     await home.followed();
-    // The rest comes too late: it is no record, and it harms nobody.
+    // The rest comes too late: it is not a record, and does no harm.
     appendFileSync(home.file(), `${line.slice(40)}\n`);
     await home.store.append('s1', [say('three')]);
     await home.followed();
@@ -187,7 +187,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 type Part = 'first half' | 'second half';
 
-/** One process of ours and one other tool on the same file, turn by turn. */
+/** One of our processes and one other tool on the same file, turn by turn. */
 async function play(home: JsonlHome, id: string, all: readonly Step[], part: Part): Promise<void> {
   let rest = '';
   for (const [n, { kind, ...step }] of all.entries()) {
@@ -201,7 +201,7 @@ async function play(home: JsonlHome, id: string, all: readonly Step[], part: Par
         { key: `${n}` },
       );
     } else if (kind === 'look') await (await home.store.lease(id)).release();
-    // The other tool sees what we have said: its line stands behind ours.
+    // The other tool sees what we have written: its line stands after ours.
     await home.followed();
     if (kind === 'foreign')
       write(WHOLE[(step as { what: number }).what]?.(n, (await home.store.get(id)).leaf) ?? '');
@@ -222,7 +222,7 @@ async function everything(home: JsonlHome, id: string): Promise<object> {
   return { record, entries, exported: Buffer.from(await home.store.exportSession(id)).toString() };
 }
 
-test('whatever another tool writes between our lines, a new index says what the old one said', async () => {
+test('whatever another tool writes between our lines, a new index equals the old one', async () => {
   const runs = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 5);
   const seed = Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7);
   const property = fc.asyncProperty(

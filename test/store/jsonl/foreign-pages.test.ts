@@ -30,7 +30,7 @@ const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('reopen' as const) }) },
 );
 
-/** Long enough to tell them apart, short enough to read when they differ. */
+/** Long enough to be distinct, short enough to read when they differ. */
 const SHOWN = 16;
 
 function texts(stored: readonly StoredEntry[]): string[] {
@@ -88,7 +88,7 @@ test('a file that other tools append to is read whole, once and in the same orde
             store = await openStore({ home, durability: 'os' });
           }
         }
-        // Another line of ours makes the store look at the file; closing and opening makes it settle everything.
+        // Another line from us makes the store look at the file; closing and opening makes it settle everything.
         await store.append('s1', [{ type: 'message', message: { role: 'user', content: 'last' } }]);
         own.push('last');
         await store[Symbol.asyncDispose]();
@@ -113,7 +113,7 @@ test('a file that other tools append to is read whole, once and in the same orde
             .map(({ seq }) => seq)
             .reverse(),
         );
-        // A line that says two things has one number, and is two entries to whoever reads the file.
+        // A line with two records has one number, and is two entries to a reader of the file.
         const several = operations.filter((one) => one.op === 'foreign' && one.kind === 'several').length;
         expect(parseTranscript(await store.exportSession('s1')).entries).toHaveLength(
           all.length - 1 + several,

@@ -166,7 +166,7 @@ describe('T37 the lock file of another tool', () => {
     ['an old pipe', false, fifo, age],
   ];
 
-  test('of a live holder keeps us out, of a dead one is told and ignored, and none is removed', async () => {
+  test('of a live holder keeps us out, of a dead one is reported and ignored, and none is removed', async () => {
     await using home = new JsonlHome();
     await home.open();
     const ids = cases.map((_, n) => `s${n}`);

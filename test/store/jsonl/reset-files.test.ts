@@ -40,7 +40,7 @@ test('what another tool has added to a session comes before the note that ends i
   expect(readFileSync(home.file(), 'utf8')).toBe(file);
 });
 
-test('a session that cannot be written does not keep its key from going on', async () => {
+test('a session that cannot be written does not block its key', async () => {
   await using home = new JsonlHome();
   await openHome(home);
   await home.close();
@@ -56,7 +56,7 @@ test('a session that cannot be written does not keep its key from going on', asy
   expect(readFileSync(home.file(), 'utf8')).toBe(before);
 });
 
-test('of a reset that is refused nothing is left, whoever shares its transaction', async () => {
+test('of a reset that is refused nothing is left, whatever shares its transaction', async () => {
   await using home = new JsonlHome();
   await openHome(home);
   const settings = { x: 'x'.repeat(17 * 1024 * 1024) };

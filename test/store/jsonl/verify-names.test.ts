@@ -26,7 +26,7 @@ test('a transcript under the name of another is damage, and a copy where the oth
   expect(await home.store.verify('s2')).toMatchObject({ status: 'clean' });
 });
 
-test('a copy beside its transcript is told and is no damage; alone it is', async () => {
+test('a copy beside its transcript is reported and is not damage; alone it is', async () => {
   await using home = new JsonlHome();
   await home.open();
   await home.seed('s1', 'first');

@@ -77,7 +77,7 @@ describe('a server that asks who comes', () => {
     expect(error).toMatchObject({ code: 'CONNECT_FAILED', outcome: 'none', exitCode: 5 });
     expect(error?.message).toMatch(message);
     expect(error?.details['next']).toMatch(next);
-    // Whoever gave up has hung up: the server does not wait for a word that never comes.
+    // A client that gave up has closed the connection: the server does not wait for an answer that never comes.
     await expect.poll(() => guarded.atTheDoor()).toBe(0);
   });
 
@@ -157,7 +157,7 @@ describe.skipIf(noCertificates !== undefined)(
     /** Whether the server sees the connections of a store as encrypted. */
     const seen = async (address: string): Promise<unknown> => {
       const own = new URL(address);
-      // By a name of its own: those of the store before it may not have gone yet.
+      // By a unique name: the connections of the store before it may still be open.
       const name = `seen-${++looks}`;
       own.searchParams.set('application_name', name);
       await using _ = await openStore({ kind: 'postgres', url: own.href });
@@ -167,7 +167,7 @@ describe.skipIf(noCertificates !== undefined)(
       return rows[0].ssl;
     };
 
-    test('that has none yet is refused by whoever asks for TLS', async () => {
+    test('that has no TLS yet is refused by a client that requires it', async () => {
       for (const sslmode of ['prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']) {
         const error = await refusal(url({ sslmode }, { user: 'ada' }));
         expect(error, sslmode).toMatchObject({ code: 'CONNECT_FAILED' });
@@ -215,7 +215,7 @@ describe.skipIf(noCertificates !== undefined)(
         },
       );
 
-      test('lets in who shows a certificate, and nobody who should and does not', async () => {
+      test('accepts a client with a certificate, and refuses one that lacks it', async () => {
         const options = { sslmode: 'verify-full', sslrootcert: guarded.authority };
         expect(await seen(url({ ...options, ...guarded.ofCarol }, { user: 'carol' }))).toBe(true);
         const refused = await refusal(url(options, { user: 'carol' }));
@@ -223,7 +223,7 @@ describe.skipIf(noCertificates !== undefined)(
         expect(refused?.message).toContain('valid client certificate');
       });
 
-      test('a file that is not there or no certificate is told as that', async () => {
+      test('a missing file and one without a certificate have their own errors', async () => {
         const missing = await refusal(url({ sslmode: 'verify-full', sslrootcert: '/nowhere/ca.pem' }));
         expect(missing).toMatchObject({ code: 'CONNECT_FAILED' });
         expect(missing?.message).toContain("open '/nowhere/ca.pem'");

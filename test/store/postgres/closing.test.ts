@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
 import { freshDatabase } from '../../support/postgres/postgres.ts';
 
-/** Much less than whoever waits for a connection is patient here. */
+/** Much less than the time that a request waits for a connection. */
 const SOON_MS = 20_000;
 
-test('whoever asks or watches in the moment a store closes is answered or refused, and waits for nothing', async () => {
+test('a request or watch in the moment a store closes is answered or refused, and waits for nothing', async () => {
   await using database = await freshDatabase();
   const url = new URL(database.url);
   url.searchParams.set('connect_timeout_ms', '120000');

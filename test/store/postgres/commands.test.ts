@@ -9,7 +9,7 @@ import { query } from '../../support/postgres/postgres-suite.ts';
 import { COMMAND } from '../../support/processes/bundled-command.ts';
 import { cliEnv } from '../../support/processes/cli-env.ts';
 
-/** Each command is a process of its own, and machines can be busy. */
+/** Each command is a separate process, and machines can be busy. */
 const timeout = 180_000;
 
 let database: FreshDatabase;

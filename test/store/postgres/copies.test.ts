@@ -22,7 +22,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const RUN = { run: 'r', cursor: null };
 const FIRST: readonly TransferRecord[] = [{ kind: 'epoch', epoch: 7 }];
 
-/** Until somebody waits for a lock on the table, or the work has ended without waiting. */
+/** Until a connection waits for a lock on the table, or the work has ended without waiting. */
 async function waitsOn(url: string, table: string, work: Promise<unknown>): Promise<void> {
   let isOver = false;
   const over = (): void => {
@@ -37,7 +37,7 @@ async function waitsOn(url: string, table: string, work: Promise<unknown>): Prom
     .toBe(true);
 }
 
-test('I-72 a copy waits for whoever began to write before it, and is refused by what he wrote', async () => {
+test('I-72 a copy waits for writers that began before it, and is refused because of what they wrote', async () => {
   await using database = await freshDatabase();
   await using target = await openStore({ kind: 'postgres', url: database.url });
   await using writer = await hold(database.url, (tx) =>
@@ -52,7 +52,7 @@ test('I-72 a copy waits for whoever began to write before it, and is refused by 
   expect((await target.get('early')).id).toBe('early');
 });
 
-test('I-72 whoever begins to write while a copy begins is refused when it has begun', async () => {
+test('I-72 a writer that begins while a copy begins is refused when it has begun', async () => {
   await using database = await freshDatabase();
   await using target = await openStore({ kind: 'postgres', url: database.url });
   await using copy = await hold(database.url, (tx) => writeTransfer(tx, FIRST, RUN), { isCopy: true });

@@ -24,7 +24,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-/** A chat nobody has used. */
+/** A chat that no test has used. */
 const freshKey = (): string => `agent:main:telegram:direct:p${++keys}`;
 
 const message = (sessionKey: string, more: Partial<Inbound> = {}): Inbound => ({
@@ -110,7 +110,7 @@ test('each message is taken once, whichever of two nodes takes', async () => {
   expect(taken.every(({ attempts, state }) => attempts === 1 && state === 'running')).toBe(true);
 });
 
-test('a message that is being cancelled is not taken, and nobody waits for it', async () => {
+test('a message that is being cancelled is not taken, and no runner waits for it', async () => {
   const key = freshKey();
   const [first, second] = [
     await nodes[0].inbox.receive(message(key)),
@@ -181,7 +181,7 @@ test('T30c: a message put while the lease is let go is never stranded', async ()
   expect([refusals > 0, seenFree > 0]).toEqual([true, true]);
 });
 
-test('whoever watches hears of changes in transactions that end later than others which began after them', async () => {
+test('a watcher receives changes of transactions that end later than others which began after them', async () => {
   const [watching, other] = nodes;
   const { inboxId: slowItem, sessionId: slow } = await other.inbox.receive(message(freshKey()));
   const stop = new AbortController();
@@ -209,7 +209,7 @@ test('whoever watches hears of changes in transactions that end later than other
   }
 });
 
-test('a database that was copied by its contents does not call everything in it news', async () => {
+test('a database that was copied by its contents does not report everything in it as changed', async () => {
   const { sessionId: old } = await nodes[0].inbox.receive(message(freshKey()));
   await query(database.url, "UPDATE reprise.inbox SET changed_by = '1000000000000'");
   await using copy = await openStore({ kind: 'postgres', url: database.url });

@@ -91,7 +91,7 @@ test('a node waits for another one that makes tables, however long that takes', 
     opening.catch((error: unknown) => {
       refusal = error;
     });
-    // Longer than a statement has, and than one waits for the commit that was sent right behind it and then asks for its fate.
+    // Longer than a statement has, and than a caller waits for the commit that was sent after it and then looks it up.
     const late = `SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
       AND clock_timestamp() - query_start > interval '8500 milliseconds'`;
     await expect

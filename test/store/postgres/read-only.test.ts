@@ -64,7 +64,7 @@ describe('a database that is opened only to be read', () => {
     ['directly', ''],
     ['through a transaction pooler', '?pooler=true'],
   ])(
-    '%s: is the same afterwards, row by row, whoever copies, backs up, searches or watches it',
+    '%s: is the same afterwards, row by row, after copies, backups, searches and watches',
     async (_, how) => {
       await using database = await freshDatabase();
       await fill(database.url);

@@ -26,7 +26,7 @@ function changed(url: string, change: (url: URL) => void): string {
 }
 
 describe('a store that cannot be opened says why and what to do', () => {
-  test('nobody listens there', async () => {
+  test('no server listens there', async () => {
     const { code, details } = await refusal('postgres://ada:secret@127.0.0.1:1/x');
     expect(code).toBe('CONNECT_FAILED');
     expect(details['next']).toContain('REPRISE_STORE_URL');
@@ -60,7 +60,7 @@ describe('a store that cannot be opened says why and what to do', () => {
   test('a newer version made the tables', async () => {
     await using database = await freshDatabase();
     await (await openStore({ kind: 'postgres', url: database.url }))[Symbol.asyncDispose]();
-    // One that old nodes can work with: they go on during a roll-out.
+    // One that old nodes can work with: they continue during a roll-out.
     await query(database.url, 'UPDATE reprise.schema_version SET version = version + 1');
     await (await openStore({ kind: 'postgres', url: database.url }))[Symbol.asyncDispose]();
     await query(database.url, 'UPDATE reprise.schema_version SET oldest_reader = 1000');
@@ -96,7 +96,7 @@ test('a database that takes no writes can be read, says so when it is written to
   await using writing = await openStore({ kind: 'postgres', url: database.url });
   const { id } = await writing.create({ key: 'agent:main:main' });
   await query(database.url, `ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
-  // One connection, so that nobody gets another by chance.
+  // One connection, so that each statement uses it.
   await using reading = await openStore({ kind: 'postgres', url: `${database.url}?pool_max=1` });
   expect((await reading.get(id)).id).toBe(id);
   const append = (): Promise<unknown> =>
@@ -154,7 +154,7 @@ test.each([
   expect(error.details['next']).toBeTypeOf('string');
 });
 
-test('a commit of which nobody can say what became stays unknown, also where the network is gone', async () => {
+test('a commit with an unknown result stays unknown, also if the network is gone', async () => {
   await using connections = new Connections(parsePostgresUrl({ url: 'postgres://ada@127.0.0.1:1/x' }));
   connections.opened();
   const timedOut = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
@@ -165,7 +165,7 @@ test('a commit of which nobody can say what became stays unknown, also where the
   expect(connections.error(timedOut)).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
 });
 
-test('a mistake of our own is told as one: nothing is tried again, nothing is called lost or unknown', async () => {
+test('a bug of our own is reported as one: nothing is retried, nothing is called lost or unknown', async () => {
   await using database = await freshDatabase();
   await query(database.url, 'CREATE TABLE said (x text)');
   const node = nodeOn(`${database.url}?pool_max=1`);

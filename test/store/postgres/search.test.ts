@@ -105,7 +105,7 @@ const ASKED = [
   'absent',
 ];
 
-test('what the index finds is what reading everything finds, in any script, also while more is said', async () => {
+test('the index finds what reading everything finds, in any script, also while messages arrive', async () => {
   const { store } = await scene();
   const said = new Map<string, string>();
   const ids: string[] = [];
@@ -124,7 +124,7 @@ test('what the index finds is what reading everything finds, in any script, also
       const found = await findAll(store, text);
       await saying;
       const after = new Set(holding(words));
-      // All that was acknowledged before the question, each once, and nothing that was not said.
+      // All that was acknowledged before the query, each once, and nothing else.
       expect(new Set(found).size, text).toBe(found.length);
       expect(
         before.filter((at) => !found.includes(at)),
@@ -144,13 +144,13 @@ test('what the index finds is what reading everything finds, in any script, also
   await ask([]);
 });
 
-test('nobody who appends waits for the index', async () => {
+test('no append waits for the index', async () => {
   const { store, url } = await scene();
   const { id } = await store.create({ key: 'agent:main:main' });
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    // Nobody can write to the index now: whoever tries waits for this lock, in the middle of a transaction.
+    // The index cannot be written now: a writer waits for this lock, in the middle of a transaction.
     await client.query('BEGIN; LOCK TABLE reprise.search_blocks IN SHARE MODE');
     for (let i = 0; i < 20; i++) await store.append(id, [user(`needle ${i}`)]);
     const waiting = async (): Promise<string | undefined> => {
@@ -171,7 +171,7 @@ test('nobody who appends waits for the index', async () => {
   expect(await findAll(store, 'needle')).toHaveLength(21);
 });
 
-test('nodes that index the same at once do no harm, even while it is made anew', async () => {
+test('nodes that index the same at once do no harm, even while it is rebuilt', async () => {
   const { store, url } = await scene();
   const ids: string[] = [];
   for (let i = 0; i < 4; i++) ids.push((await store.create({ key: `agent:main:direct:p${i}` })).id);
@@ -193,7 +193,7 @@ test('nodes that index the same at once do no harm, even while it is made anew',
   expect(rows, 'blocks that overlap').toEqual([]);
 });
 
-test('a node that is killed while it indexes leaves what another goes on with', async () => {
+test('a node that is killed while it indexes leaves work that another continues', async () => {
   const { store, url } = await scene('scan');
   const sessions = 24;
   for (let i = 0; i < sessions; i++) {
@@ -206,7 +206,7 @@ test('a node that is killed while it indexes leaves what another goes on with', 
   const behind = async (): Promise<number> =>
     Number((await query(url, 'SELECT count(*) AS n FROM reprise.sessions WHERE unindexed')).rows[0]?.n);
   const file = fileURLToPath(new URL('../../support/postgres/postgres-indexer.ts', import.meta.url));
-  // In the middle of it somebody works on the next session, so that it waits there and does not come to its end.
+  // In the middle of it another connection locks the next session, so that it waits there and does not finish.
   const busy = new pg.Client({ connectionString: url });
   cleanups.push({ [Symbol.asyncDispose]: () => busy.end() });
   await busy.connect();
@@ -227,7 +227,7 @@ test('a node that is killed while it indexes leaves what another goes on with', 
   expect(await findAll(store, 'needle')).toHaveLength(2 * sessions);
 });
 
-test('another node goes on where one that indexed has died', async () => {
+test('another node continues where one that indexed has died', async () => {
   const { store, url } = await scene();
   const { id } = await store.create({ key: 'agent:main:main' });
   await until('the index to have everything', () => isIndexed(store));
@@ -273,7 +273,7 @@ test('a conversation that grows line by line ends as few blocks', async () => {
   expect((await store.search({ text: '"line 149:"' })).hits).toHaveLength(1);
 });
 
-test('an index that has lost something is made anew, and what is purged leaves nothing in it', async () => {
+test('an index that has lost something is rebuilt, and what is purged leaves nothing in it', async () => {
   const { store, url } = await scene();
   const { id } = await store.create({ key: 'agent:main:main' });
   const { id: other } = await store.create({ key: 'agent:main:direct:ada' });

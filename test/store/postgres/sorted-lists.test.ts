@@ -30,10 +30,10 @@ function lists(store: Store): Promise<SessionPage[]> {
   return Promise.all(orders.map((order) => store.list({ sort: 'messages', order })));
 }
 
-test('what has grown is listed beside the appends, past sessions that somebody works on, and lists say the same', async () => {
+test('sessions that have grown are indexed after the appends, skipping locked ones, and lists stay equal', async () => {
   await using database = await freshDatabase();
   const { url } = database;
-  // Nobody else brings anything up: one writes and is gone before its first round, one only reads.
+  // No other node updates the index: one writes and is gone before its first round, one only reads.
   const write = async (work: (store: Store) => Promise<unknown>): Promise<void> => {
     await using writing = await openStore({ kind: 'postgres', url, search: 'scan' });
     await work(writing);

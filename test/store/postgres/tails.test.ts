@@ -15,7 +15,7 @@ function textsOf({ entries }: EntryPage): unknown[] {
   return entries.map(({ entry }) => ((entry as Entry)['message'] as { content: unknown }).content);
 }
 
-test('nobody can change what the next reader of a tail is told', async () => {
+test('no reader can change what the next reader of a tail gets', async () => {
   await using database = await freshDatabase();
   await using store = await openStore({ kind: 'postgres', url: database.url });
   await store.create({ id: 's1', key: 'agent:main:main' });
@@ -31,7 +31,7 @@ test('nobody can change what the next reader of a tail is told', async () => {
   expect(textsOf(await store.tail('s1'))).toEqual(['one', 'two']);
 });
 
-test('a tail that is read while the server loses lines is neither told nor kept', async () => {
+test('a tail that is read while the server loses lines is neither returned nor cached', async () => {
   await using database = await freshDatabase();
   await using store = await openStore({ kind: 'postgres', url: database.url });
   for (const [id, text] of [

@@ -31,7 +31,7 @@ async function withStore(
   }
 }
 
-test.each(KINDS)('with the %s store what is known of a session in use is not told again', async (kind) => {
+test.each(KINDS)('with the %s store cached entries of a session in use are not sent again', async (kind) => {
   await withStore(kind, async (store) => {
     await store.append('s1', [say('one'), say('two')]);
     const before = await store.tail('s1');
@@ -43,7 +43,7 @@ test.each(KINDS)('with the %s store what is known of a session in use is not tol
   });
 });
 
-test.each(KINDS)('with the %s store nobody can change what the next reader is told', async (kind) => {
+test.each(KINDS)('with the %s store no reader can change what the next reader gets', async (kind) => {
   await withStore(kind, async (store) => {
     await store.append('s1', [say('one')]);
     const { entries } = await store.tail('s1');

@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-describe('a long look makes nobody wait', () => {
+describe('a long read blocks no other request', () => {
   /** Without a thread for searches: everything is looked up by the one that reads. */
   let reading: Store;
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe('a long look makes nobody wait', () => {
     ['the tail of a session that was never compacted', (store) => store.tail('big')],
     ['a page of everything', (store) => store.read('big', { limit: BIG })],
   ])(
-    '%s: records and lists are answered before it, though they were asked for behind it',
+    '%s: records and lists are answered before it, though they were requested later',
     async (_name, look) => {
       const answered: string[] = [];
       const ask = async (name: string, asked: Promise<unknown>): Promise<void> => {
@@ -71,8 +71,8 @@ describe('a long look makes nobody wait', () => {
     },
   );
 
-  test('closing ends it, and whoever waits is told', async () => {
-    // Whoever has an index of all words by now knows at once that nobody said this one.
+  test('closing ends it, and its caller gets an error', async () => {
+    // With an index of all words, the answer would come at once: no message contains this one.
     const closing = await openStore({ home, search: 'scan' });
     // Once, so that it need not compare the index with the transcripts any more.
     await closing.verify();
@@ -126,7 +126,7 @@ describe('search', () => {
     expect(hits.length).toBeLessThan(4 * SESSIONS.length);
   });
 
-  /** Step by step on a connection of its own, so that a test can act between two steps. */
+  /** Step by step on a separate connection, so that a test can act between two steps. */
   function search(text: string): { readonly step: () => boolean; readonly finish: () => SearchResult } {
     const db = new Database({ path: join(home, 'control.db'), durability: 'os', readOnly: true });
     const source = fileSource(db, new TranscriptFiles(home));
@@ -156,7 +156,7 @@ describe('search', () => {
     expect(hits.filter(({ id }) => id === oldest)).toHaveLength(4);
   });
 
-  test('goes on when sessions are deleted, purged and made meanwhile', async () => {
+  test('continues when sessions are deleted, purged and created meanwhile', async () => {
     const { step, finish } = search('of-s00');
     for (let i = 0; i < 3; i++) expect(step()).toBe(true);
     await store.delete('s003');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** Uses a store and tells what the main thread itself did meanwhile. */
+/** Uses a store and reports what the main thread itself did meanwhile. */
 const script = (kind: string, home: string, extra: string): string => `
   import fs from 'node:fs';
   import { syncBuiltinESMExports } from 'node:module';

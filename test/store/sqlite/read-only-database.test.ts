@@ -65,7 +65,7 @@ describe.skipIf(cannotLock !== undefined)(
       free(path);
       expect(write(db)).toBe(1);
       lock(path);
-      // This connection may go on; one that is made now may not.
+      // This connection may continue; one that is opened now may not.
       db.reopen();
       expect(() => write(db)).toThrow(refused);
     });

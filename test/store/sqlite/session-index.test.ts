@@ -145,7 +145,7 @@ describe('a look at the index', () => {
     expect(await look(home.path)).toBeUndefined();
   });
 
-  test('is an answer beside a file of another tool that somebody has looked into', async () => {
+  test('is an answer beside a file of another tool that was inspected before', async () => {
     await using home = await closedHome();
     const stranger = home.file('stranger');
     writeFileSync(stranger, '{"type":"user","content":"hi"}\n');
@@ -174,7 +174,7 @@ async function compared(store: Store): Promise<void> {
 describe('a folder of many files', () => {
   const COUNT = 1000;
 
-  test('is not read again while nobody has changed it, and a file that is put there is noticed', async () => {
+  test('is not read again while it is unchanged, and a file that is put there is noticed', async () => {
     await using home = new JsonlHome();
     for (let i = 0; i < COUNT; i++)
       writeSealedSession(home.path, { id: `many-${i}`, messages: 1, key: `agent:main:direct:${i}` });

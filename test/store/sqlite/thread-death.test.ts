@@ -17,7 +17,7 @@ startThreadsBy((file, workerData) => new Worker(`${BUNDLED}/${file}.cjs`, { work
 
 /** Every storage thread of this process, as Node itself announces them. */
 const threads: Worker[] = [];
-/** Those that have said that index and transcripts agree. */
+/** Stores that have reported that index and transcripts agree. */
 const settled: WeakSet<Worker> = new WeakSet();
 const seeThread = (worker: Worker): void => {
   threads.push(worker);
@@ -33,7 +33,7 @@ afterAll(() => {
 });
 
 /**
- * An exception nobody catches, in the middle of the thread's work. Terminating it instead could stop it inside SQLite,
+ * An uncaught exception in the middle of the thread's work. Terminating it instead could stop it inside SQLite,
  * which Node itself does not always survive.
  */
 async function crash(worker: Worker): Promise<void> {
@@ -78,7 +78,7 @@ const user = (content: string): { type: string; message: object } => ({
   type: 'message',
   message: { role: 'user', content },
 });
-/** Until then whoever reads asks the writer first whether it knows the transcript. */
+/** Until then a reader asks the writer first whether it knows the transcript. */
 const complete = (opened: Opened): Promise<unknown> =>
   until('the index to be complete', () => settled.has(opened.thread('writer')));
 const failureOf = (work: Promise<unknown>): Promise<RepriseError> =>
@@ -128,13 +128,13 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     const { id } = await store.create({ key: 'agent:main:main' });
     await complete(opened);
     const reader = opened.thread('reader');
-    // No such message exists: the thread throws where nobody catches.
+    // No such message exists: the thread throws, and nothing catches it.
     reader.postMessage(null);
     expect(await failureOf(store.get(id))).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
     expect(await store.get(id)).toMatchObject({ id });
   });
 
-  test('a lease goes on: its heart beats, its epoch still writes, and nobody else gets it', async () => {
+  test('a lease continues: its heart beats, its epoch still writes, and no other process gets it', async () => {
     await using opened = await open(kind);
     const { store, home } = opened;
     await using other = await openStore({ kind, home, durability: 'os' });
@@ -144,7 +144,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     using db = new DatabaseSync(fileOf(home, kind), { timeout: 5000 });
     const beats = (): number => Number(db.prepare('SELECT beat FROM leases').get()?.['beat']);
     const before = beats();
-    // Others call a holder gone whose heart has stopped, by their own clocks; so nobody else may look before it beats.
+    // Others call a holder dead whose heart has stopped, by their own clocks; so no other may look before it beats.
     await until('its heart to beat again, and to go on', () => beats() >= before + 3);
     expect(await failureOf(other.lease(id, { waitMs: 0 }))).toMatchObject({ code: 'LEASE_HELD' });
     await store.append(id, [user('still mine')], { epoch: lease.epoch });
@@ -159,7 +159,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     await using other = await openStore({ kind, home, durability: 'os' });
     const { id } = await store.create({ key: 'agent:main:main' });
     const lease = await store.lease(id);
-    // A delete by somebody else fences the holder; its thread dies before it could notice.
+    // A delete by another process fences the holder; its thread dies before it could notice.
     const deleted = other.delete(id);
     await Promise.all([deleted, crash(opened.thread('writer'))]);
     await until('the lease to be lost', () => lease.signal.aborted);
@@ -168,7 +168,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     });
   });
 
-  test('a lease granted to nobody, because the answer died, is free again', async () => {
+  test('a lease without a holder, because the answer was lost, is free again', async () => {
     await using opened = await open(kind);
     const { store, home } = opened;
     const { id } = await store.create({ key: 'agent:main:main' });
@@ -184,7 +184,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     await lease.renew();
   });
 
-  test('a watcher goes on', async () => {
+  test('a watcher continues', async () => {
     await using opened = await open(kind);
     const { store } = opened;
     const { id } = await store.create({ key: 'agent:main:main' });
@@ -233,7 +233,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
     const { store } = opened;
     const { id } = await store.create({ key: 'agent:main:main' });
     await complete(opened);
-    // Whoever is busy while the next ones live hears of their beginning and their end at once.
+    // A busy main thread receives the start and the end of the next threads at once.
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const dieAtOnce = (worker: Worker): void => {
       worker.postMessage(null);
@@ -261,7 +261,7 @@ describe.each(['jsonl', 'sqlite'] as const)('%s: a storage thread dies', (kind) 
   });
 });
 
-test('memory: with its thread everything is gone, and every call says so instead of starting anew', async () => {
+test('memory: with its thread everything is gone, and every call says so instead of starting empty', async () => {
   await using opened = await open('memory');
   const { store } = opened;
   const { id } = await store.create({ key: 'agent:main:main' });
@@ -270,7 +270,7 @@ test('memory: with its thread everything is gone, and every call says so instead
     expect(await failureOf(work)).toMatchObject({ code: 'STORE_FAILED', outcome: 'none' });
 });
 
-test('a thread that searches dies: whoever waits is answered by another, and the next one finds the same', async () => {
+test('a thread that searches dies: its callers are answered by another, and the next search finds the same', async () => {
   const home = mkdtempSync(join(tmpdir(), 'reprise-death-'));
   homes.push(home);
   const first = threads.length;

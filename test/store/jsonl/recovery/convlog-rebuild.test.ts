@@ -40,7 +40,7 @@ describe('a home that lost its control.db', () => {
     expect(byId((await again.convlog.list({ limit: 100 })).chats)).toEqual(byId(before));
   });
 
-  test('what is said before a chat was read again comes behind what it had', async () => {
+  test('a line that is written before a chat was read again comes after its old lines', async () => {
     const long = many(20_000);
     mkdirSync(dirname(home.file()), { recursive: true });
     const ts = '2025-01-01T00:00:00.000Z';
@@ -54,7 +54,7 @@ describe('a home that lost its control.db', () => {
     expect(home.said()).toEqual([...long, 'new']);
   });
 
-  test('a chat among thousands is known before anything is said in it', async () => {
+  test('a chat among thousands is known before its first new line', async () => {
     const ids = Array.from({ length: 4000 }, (_, i) => `c${i}`);
     mkdirSync(dirname(home.file()), { recursive: true });
     const ts = '2025-01-01T00:00:00.000Z';
@@ -89,7 +89,7 @@ describe('a home that lost its control.db', () => {
     expect(await texts(await home.open())).toEqual(['one', 'two', 'three']);
   });
 
-  test('files that are nobody’s convlog are left alone', async () => {
+  test('files that are no channel log are left alone', async () => {
     mkdirSync(dirname(home.file()), { recursive: true });
     writeFileSync(home.file(), 'not json\n'.repeat(1000));
     writeFileSync(home.file('telegram/notes.txt'), 'notes');
@@ -155,7 +155,7 @@ describe('a damaged control.db', () => {
     await store.convlog.append([say('never in a file', { ...CHAT, channelType: 'web' })]);
     await home.close(store);
     rmSync(home.file('web/42.jsonl'));
-    // The file is behind the table, as after a kill.
+    // The file has fewer lines than the table, as after a kill.
     const bytes = readFileSync(home.file());
     writeFileSync(home.file(), bytes.subarray(0, bytes.indexOf('line 30')));
     damage(control(), 'inbox_open');
@@ -199,13 +199,13 @@ describe('a damaged control.db', () => {
   });
 });
 
-test('what was said while a file could not be read comes behind it, and nothing is said twice', async () => {
+test('lines written while a file could not be read come after it, and no line is written twice', async () => {
   const store = await home.open();
   await store.convlog.append(['one', 'two', 'three'].map((text) => say(text)));
   await home.close(store);
   const bytes = readFileSync(home.file());
   const end = bytes.indexOf('\n') + 1;
-  // Two and three stand in the table; of the file only the first line was read, and two is behind it.
+  // Two and three stand in the table; of the file only the first line was read, and two is after it.
   writeFileSync(home.file(), bytes.subarray(0, bytes.indexOf('\n', end) + 1));
   home.sql(`UPDATE convlog_chats SET unread = 1, file_number = 1, file_size = ${end}`);
   const again = await home.open();
@@ -215,7 +215,7 @@ test('what was said while a file could not be read comes behind it, and nothing 
   expect(home.said()).toEqual(['one', 'two', 'three']);
 });
 
-test('a chat nobody can read is written on, and its old lines stay where they are', async () => {
+test('a chat whose file cannot be read accepts new lines, and its old lines stay where they are', async () => {
   mkdirSync(home.file(), { recursive: true });
   const store = await home.open();
   await store.convlog.append([say('said all the same')]);

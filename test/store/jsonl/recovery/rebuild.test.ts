@@ -93,7 +93,7 @@ describe('T17 a home of 1,500 transcripts without its index', { tags: 'long' }, 
     expect(await store.verify()).toEqual({ status: 'clean', findings: [] });
   });
 
-  test('a message for a known key lands in its active session although nobody had read it yet', async () => {
+  test('a message for a known key arrives in its active session although that was not read yet', async () => {
     writeTranscript(home, { id: 'a', key: KEY, activation: 1 });
     writeTranscript(home, { id: 'b', key: KEY, activation: 7, texts: ['the real one'] });
     writeTranscript(home, { id: 'c', key: KEY, activation: 3 });
@@ -112,7 +112,7 @@ describe('T17 a home of 1,500 transcripts without its index', { tags: 'long' }, 
     expect(readFileSync(file('a'), 'utf8')).toContain('"counter":8');
   });
 
-  test('a killed rebuild goes on where it was', async () => {
+  test('a killed rebuild resumes where it was', async () => {
     // Again where it was over before it was killed.
     await replay('a rebuild is killed before it is over', async () => {
       rmSync(control(), { force: true });
@@ -213,7 +213,7 @@ async function everySession(store: Store): Promise<Listed[]> {
 
 describe('what only the lines say is known before it is needed', () => {
   beforeEach(() => {
-    // So many that they are not read before anybody can ask.
+    // So many that they are not read before the first request.
     writeMany(home, 1500);
   });
 
@@ -257,7 +257,7 @@ describe('what only the lines say is known before it is needed', () => {
     expect(['', 'old', 'gone']).not.toContain(sessionId);
   });
 
-  test('appends to other sessions go on while a long transcript is read', async () => {
+  test('appends to other sessions continue while a long transcript is read', async () => {
     const long = Array.from({ length: 30 }, (_, i) => `${i}`.repeat(500_000));
     writeTranscript(home, { id: 'long', key: 'agent:main:zz:direct:long', texts: long });
     const store = await openHome();
@@ -281,7 +281,7 @@ describe('what only the lines say is known before it is needed', () => {
     await expect(store.append('hurt', [say('four')])).rejects.toMatchObject({ code: 'STORE_CORRUPT' });
   });
 
-  test('a transcript the disk does not give keeps its key from a new session, and nobody else', async () => {
+  test('a transcript that the disk cannot read keeps its key from a new session, and affects no other key', async () => {
     const bytes = transcript({ id: 's1', key: KEY, activation: 1 });
     writeTranscript(home, { id: 's1', key: KEY, activation: 1 });
     const first = await openHome();
@@ -433,7 +433,7 @@ describe('a schema of another version', () => {
     await close(store);
   });
 
-  test('an older one is brought forward and goes on', async () => {
+  test('an older one is upgraded and continues', async () => {
     downgradeSchema(control());
     const store = await openHome();
     expect(existsSync(join(home, 'quarantine')), 'brought forward, not salvaged').toBe(false);

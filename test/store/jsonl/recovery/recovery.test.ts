@@ -144,7 +144,7 @@ describe('bytes that are not ours', () => {
     expect(readFileSync(join(home, 'quarantine', kept ?? ''))).toEqual(bytes);
   });
 
-  test('lines of another tool become history, in the same order for everybody', async () => {
+  test('lines of another tool become history, in the same order for all readers', async () => {
     await seed();
     const store = await openJsonl();
     const leaf = (await store.get('s1')).leaf;
@@ -201,7 +201,7 @@ test('purge destroys the transcript, and finishes what a crash left of it', asyn
   expect(existsSync(file())).toBe(false);
 });
 
-test('T11 sessions.json tells people which session a key stands for, and is whole', async () => {
+test('T11 sessions.json lists which session is active for a key, and is complete', async () => {
   const store = await openJsonl();
   await store.create({ id: 's1', key: 'agent:main:main' });
   await store.append('s1', [say('hello')]);
@@ -235,7 +235,7 @@ describe('redo', () => {
     await store.create({ id: 's1', key: 'agent:main:main' });
     const other = new DatabaseSync(control(), { timeout: 5000 });
     const unsynced = 'SELECT 1 FROM journal WHERE last_seq >= ? LIMIT 1';
-    // Nothing is synced while somebody else has the write lock; what was already, was too early for this test.
+    // Nothing is synced while another connection has the write lock; what was already, was too early for this test.
     let last = 1;
     await replay('the lock is taken before the transcript is synced', async () => {
       if (other.isTransaction) other.exec('ROLLBACK');

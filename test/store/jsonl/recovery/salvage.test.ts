@@ -121,7 +121,7 @@ function reports(of = home): Report[] {
     .map((name) => JSON.parse(readFileSync(join(quarantine, name), 'utf8')) as Report);
 }
 
-/** Opens what is there; damage that did not show by itself is looked for, as after somebody met it. */
+/** Opens the home; damage that did not show by itself is searched, as after a request met it. */
 function mend(): void {
   const options = { path: control(), home, durability: 'os' } as const;
   openControl(options).db.close();
@@ -233,7 +233,7 @@ async function texts(store: Store, id: string): Promise<unknown[]> {
   return entries.flatMap(({ entry }) => (entry as { message?: { content: unknown } }).message?.content ?? []);
 }
 
-describe('after damage to its index a home goes on', () => {
+describe('after damage to its index a home continues', () => {
   test('lines that stood in the journal only, waiting messages, keys and purged ids are there', async () => {
     cpSync(base, home, { recursive: true });
     overwrite(control(), (rootOf(control(), 'sessions') - 1) * PAGE, Buffer.alloc(PAGE));

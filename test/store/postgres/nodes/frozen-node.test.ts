@@ -16,12 +16,12 @@ test('a node that freezes inside an append holds its session for less than the t
   const frozen = await hold(`${database.url}?idle_transaction_timeout_ms=300`, (tx) => lockSession(tx, id));
   await store.append(id, [say('after it')], { key: 'k' });
   expect((await store.read(id)).entries).toHaveLength(2);
-  // When it goes on it learns that its transaction is over, and does it again.
+  // When it continues it learns that its transaction is over, and does it again.
   await frozen.end();
   await frozen[Symbol.asyncDispose]();
 });
 
-test('whoever waits for a lease is answered in their own time, whatever holds the row of the session', async () => {
+test('a caller that waits for a lease is answered in time, whatever locks the row of the session', async () => {
   await using database = await freshDatabase();
   await using store = await openStore({ kind: 'postgres', url: database.url });
   const { id } = await store.create({ key: 'agent:main:main' });

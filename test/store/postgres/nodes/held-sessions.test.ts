@@ -4,7 +4,7 @@ import { lockSession } from '../../../../src/store/postgres/rows.ts';
 import { freshDatabase } from '../../../support/postgres/postgres.ts';
 import { hold } from '../../../support/postgres/postgres-node.ts';
 
-test('whoever asks again for a session that another node holds waits for nobody, and gets it when it is free', async () => {
+test('a repeated request for a session that another node holds blocks no one, and succeeds when it is free', async () => {
   await using database = await freshDatabase();
   // A lock that is waited for is a refusal of another kind, in the end.
   const url = `${database.url}?statement_timeout_ms=10000`;

@@ -55,7 +55,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
     ['told of news', ''],
     ['that look by the clock, as behind a transaction pooler', '?pooler=true'],
   ])(
-    '%s: any accepts, one runs, and all stream the same events; a client goes on at another',
+    '%s: any accepts, one runs, and all stream the same events; a client resumes at another',
     async (_, how) => {
       await using database = await freshDatabase();
       await using provider = await openPacedProvider(60);
@@ -93,7 +93,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
     },
   );
 
-  test('one that is killed in a turn is replaced: its streams are told what was kept, and its queue goes on', async () => {
+  test('one that is killed in a turn is replaced: its streams report what was kept, and its queue continues', async () => {
     await using database = await freshDatabase();
     await using provider = await openPacedProvider(10);
     await using cluster = pacedCluster(database, provider);
@@ -101,7 +101,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
     const begun = dies.chat({ message: 'a', sessionId: 's' });
     provider.allow(5);
     const had = await readSome(begun, deltas(5));
-    // Not before the turn runs: of two that are there either may run it, whoever accepted it.
+    // Not before the turn runs: either of two may run it, whichever accepted it.
     const stays = await cluster.start();
     const queued = await dies.chat({ message: 'b', sessionId: 's' });
     const queuedId = inboxIdOf(await readSome(queued, ({ length }) => length === 1));
@@ -119,7 +119,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
     expect(countOf('interrupted', heard)).toBe(1);
     expect(textOf(heard.map(({ event }) => event))).toBe(answerTo('a', 10));
     expect(countOf('done', heard)).toBe(1);
-    // Whoever was at the one that died goes on at the other.
+    // A client of the one that died resumes at the other.
     const gone = await allFrames(resume(stays, had.at(-1)?.id, inboxIdOf(had)));
     expect(textOf([...had, ...gone].map(({ event }) => event))).toBe(answerTo('a', 10));
     expect(countOf('done', [...had, ...gone])).toBe(1);
@@ -155,7 +155,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
     let wasEarly = false;
     const isTaken = async (): Promise<boolean> => {
       const calls = provider.asked.length;
-      // Whoever took it may have let go of it by now.
+      // Its new holder may have released it by now.
       const sql = `SELECT (SELECT holder FROM reprise.leases WHERE session_id = 's') AS holder, clock_timestamp() >= '${until}' AS over`;
       const now = (await query(database.url, sql)).rows[0];
       const hasOther = now.holder !== holder;
@@ -163,7 +163,7 @@ describe('servers on one PostgreSQL', { timeout: 180_000 }, () => {
       return hasOther;
     };
     await expect.poll(isTaken).toBe(true);
-    // Nobody here could see that its process is gone.
+    // This node could not see that its process is gone.
     expect(wasEarly).toBe(false);
     const gone = await allFrames(resume(stays, had.at(-1)?.id, inboxIdOf(had)));
     expect(textOf([...had, ...gone].map(({ event }) => event))).toBe(answerTo('a', 10));

@@ -100,7 +100,7 @@ test('many appends of two nodes to one session: no gap, none twice, each whole',
   expect((await one.verify()).status).toBe('clean');
 });
 
-test('appends that nobody waits for stay in the order they were asked for', async () => {
+test('appends that are not awaited stay in the order of the calls', async () => {
   await using nodes = await openTwo();
   const { one } = nodes;
   const { id } = await one.create({ key: 'agent:main:main' });
@@ -126,7 +126,7 @@ test('nodes that ask at once for the session of a key get the same one', async (
   expect((await one.list()).sessions).toHaveLength(1);
 });
 
-test('a lease ends by the clock of the server, and who lost it is fenced and told', async () => {
+test('a lease ends by the clock of the server, and the holder that lost it is fenced and informed', async () => {
   await using nodes = await openTwo();
   const { one, two, url } = nodes;
   const { id } = await one.create({ key: 'agent:main:main' });
@@ -150,7 +150,7 @@ test('a lease ends by the clock of the server, and who lost it is fenced and tol
   await taken.release();
 });
 
-test('a lease that nobody keeps alive any more is free when its time is over', async () => {
+test('a lease that is not renewed any more is free when its time is over', async () => {
   await using nodes = await openTwo();
   const { one, two, url } = nodes;
   const { id } = await one.create({ key: 'agent:main:main' });
@@ -185,7 +185,7 @@ test('a small pool serves many callers, and a store that closes leaves no connec
   }
   const count = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'small'";
   const { rows } = await query(database.url, count);
-  // The server takes a moment to see that somebody has hung up.
+  // The server takes a moment to see that a client has disconnected.
   for (let n = rows[0].n as number; n > 0; n = (await query(database.url, count)).rows[0].n as number)
     await delay(10);
 });

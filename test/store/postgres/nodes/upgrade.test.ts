@@ -38,7 +38,7 @@ UPDATE reprise.schema_version SET version = 3, oldest_reader = 1;`;
 const say = (content: string): NewEntry => ({ type: 'message', message: { role: 'user', content } });
 const inbound: Inbound = { sessionKey: PEER, source: SOURCE, idempotencyKey: KEY, body: { text: 'once' } };
 
-test('a database of an older version goes on with the conversations and keys whose names are long', async () => {
+test('a database of an older version continues conversations and keys whose names are long', async () => {
   await using database = await freshDatabase();
   const open = () => openStore({ kind: 'postgres', url: database.url });
   await using node = nodeOn(database.url).connections;

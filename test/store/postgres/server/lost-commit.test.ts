@@ -10,7 +10,7 @@ import { TcpProxy } from '../../../support/server/tcp-proxy.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {
-  // Until somebody commits, or ten seconds have gone by, nothing of a transaction is on disk: nobody else writes ahead.
+  // Until a commit, or for ten seconds, nothing of a transaction is on disk: no other process writes the log.
   const settings = ['wal_writer_delay=10s', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off'];
   server = await startPostgres({ durable: true, settings });
 });

@@ -42,7 +42,7 @@ test('a commit whose answer was lost is looked up: the append is answered, and w
   await using store = await openThrough(proxy.url, { pool_max: '1' });
   const { id } = await store.create({ key: 'agent:main:direct:lost-answer' });
   proxy.fate = 'cut-after';
-  // Without a key: nobody but the server's own books can say.
+  // Without a key: only the server itself knows the result.
   const receipt = await store.append(id, [user('once')]);
   expect(proxy.cuts).toBe(1);
   expect(receipt).toEqual({ firstSeq: 2, lastSeq: 2 });
@@ -69,9 +69,9 @@ test('a server that panics at a commit may have done it: it is asked, and the ap
   expect(await texts(store, id)).toEqual(['once']);
 });
 
-test('where nobody can say what became of a commit the outcome is unknown, and the key resolves it', async () => {
+test('if no server knows what became of a commit the outcome is unknown, and the key resolves it', async () => {
   await using proxy = await openPostgresProxy(database.url);
-  // Somebody asks for so long what became of it.
+  // How long the lookup tries to find out.
   await using store = await openThrough(proxy.url, { connect_timeout_ms: '2000' });
   const { id } = await store.create({ key: 'agent:main:direct:unknown' });
   proxy.fate = 'close-after';
@@ -83,7 +83,7 @@ test('where nobody can say what became of a commit the outcome is unknown, and t
   expect(await texts(store, id)).toEqual(['maybe']);
 });
 
-test('a server that is away is no wrong address: nothing was written, and it goes on without a restart', async () => {
+test('a server that is away is not a wrong address: nothing was written, and it continues without a restart', async () => {
   await using proxy = await openPostgresProxy(database.url);
   await using store = await openThrough(proxy.url);
   const { id } = await store.create({ key: 'agent:main:direct:away' });
@@ -115,7 +115,7 @@ test('connections that are terminated under load lose nothing, double nothing, a
   );
   const lease = await store.lease(ids[0] ?? '');
   let done = 0;
-  // Nobody is through before the last of them is met.
+  // None has finished before the last of them is met.
   let allowed = 30;
   const work = ids.map(async (id, i) => {
     const epoch = i === 0 ? { epoch: lease.epoch } : {};

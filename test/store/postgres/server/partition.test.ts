@@ -8,7 +8,7 @@ import { type FreshDatabase, freshDatabase } from '../../../support/postgres/pos
 import { TcpProxy } from '../../../support/server/tcp-proxy.ts';
 
 const KEY = 'agent:main:main';
-/** A machine that stands still for so long loses a lease by right, so it is long, though it is waited for. */
+/** A machine that stands still this long loses a lease by right, so it is long, though the test waits for it. */
 const TTL_MS = 6000;
 /** Long waits side by side cost nothing. */
 const together = { concurrent: true };
@@ -118,7 +118,7 @@ describe('a network that fails between a node and its database', () => {
   );
 
   test(
-    'and refuses: an append fails at once with nothing written; when it is back everything goes on',
+    'and refuses: an append fails at once with nothing written; when it is back everything continues',
     together,
     async () => {
       await using at = await scene();
@@ -136,7 +136,7 @@ describe('a network that fails between a node and its database', () => {
       await say(at.near, 'two');
       await at.proxy.heal();
       await say(at.far, 'three');
-      // Whoever watches has missed nothing.
+      // A watcher has missed nothing.
       await expect.poll(() => seen).toEqual(['one', 'two', 'three']);
       stop.abort();
       await watching;
@@ -168,7 +168,7 @@ describe('a network that fails between a node and its database', () => {
   );
 
   test(
-    'while it asks for a lease: one that was granted without a word is in nobody’s way when its time is over',
+    'while it asks for a lease: one that was granted without an answer is free when its time is over',
     together,
     async () => {
       await using at = await scene();
@@ -184,7 +184,7 @@ describe('a network that fails between a node and its database', () => {
     },
   );
 
-  test('for less than the time of a lease: nobody loses it', together, async () => {
+  test('for less than the time of a lease: no node loses it', together, async () => {
     await using at = await scene();
     const lease = await at.far.lease('s', { ttlMs: 90_000 });
     at.proxy.reset();
@@ -199,7 +199,7 @@ describe('a network that fails between a node and its database', () => {
   });
 });
 
-test('connections that the server ends are replaced, and a lease goes on without them', async () => {
+test('connections that the server ends are replaced, and a lease outlives them', async () => {
   await using at = await scene();
   const lease = await at.far.lease('s', { ttlMs: 60_000 });
   const admin = new pg.Client({ connectionString: at.database.url });

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 test(
-  'a server that is killed or ends itself in the middle of appends loses nothing it acknowledged; stores go on by themselves',
+  'a server that is killed or ends itself in the middle of appends loses nothing it acknowledged; stores continue by themselves',
   async () => {
     const random = createRandom(32);
     const history = createHistory();
@@ -58,7 +58,7 @@ test(
       await server.start();
       const before = acknowledged;
       await expect.poll(() => acknowledged, { timeout: PATIENCE_MS }).toBeGreaterThan(before + 5);
-      // Still ours, or told that it is not: never believed and not held.
+      // Still ours, or reported as lost: never believed without being held.
       if (lease.signal.aborted) lease = await one.lease('held', { waitMs: 30_000 });
       const held = [{ type: 'message', message: { role: 'user', content: `round ${round}` } }];
       await one.append('held', held, { epoch: lease.epoch, key: `round ${round}` });

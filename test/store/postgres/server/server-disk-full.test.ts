@@ -33,7 +33,7 @@ describe.skipIf(why !== undefined)(
         mkdirSync(path);
         mounted.use(mountTmpfs(path, size));
       }
-      // The server is somebody else.
+      // The server runs as another user.
       for (const path of [folder, disks.data, disks.wal]) chmodSync(path, 0o755);
       server = await startPostgres({
         disks,
@@ -82,7 +82,7 @@ describe.skipIf(why !== undefined)(
       return ids;
     }
 
-    test('for its tables refuses with STORE_FULL and can be read; with room again everything goes on', async () => {
+    test('for its tables refuses with STORE_FULL and can be read; with room again everything continues', async () => {
       await using store = await openStore({ kind: 'postgres', url: `${server.url}?connect_timeout_ms=3000` });
       const history = createHistory();
       const ids = await makeSessions(store, 'tables');
@@ -113,7 +113,7 @@ describe.skipIf(why !== undefined)(
       const history = createHistory();
       const ids = await makeSessions(store, 'ahead');
       const append = (): Promise<string[]> => appendAll(store, history, ids);
-      // Whoever recovers from a crash has lost its statistics.
+      // A server that recovers from a crash has lost its statistics.
       const life = async (): Promise<unknown> =>
         (await query(server.url, 'SELECT pg_stat_get_bgwriter_stat_reset_time()::text AS at')).rows[0].at;
       for (let i = 0; i < 5; i++) expect(await append()).toEqual(['ok', 'ok', 'ok']);
@@ -127,7 +127,7 @@ describe.skipIf(why !== undefined)(
       });
       full[Symbol.dispose]();
       const isBack = async (): Promise<unknown> => {
-        // It may have given up; then whoever looks after it starts it.
+        // It may have given up; then its operator starts it.
         await server.start();
         return append();
       };

@@ -14,7 +14,7 @@ async function query(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-test('every test has a database of its own, in UTF-8, and leaves none behind', async () => {
+test('every test has its own database, in UTF-8, and leaves none', async () => {
   const [one, two] = await Promise.all([freshDatabase(), freshDatabase()]);
   await query(one.url, 'CREATE TABLE t (x text)');
   expect(await query(two.url, "SELECT to_regclass('t') AS t")).toEqual([{ t: null }]);

@@ -49,7 +49,7 @@ test('a replica is refused as a store, with what to do', async () => {
   expect(data).toContainEqual(expect.objectContaining({ name: 'store', ok: false }));
 });
 
-test('a node goes on by itself when a replica takes the place of its server, with everything it acknowledged', async () => {
+test('a node continues by itself when a replica takes the place of its server, with everything it acknowledged', async () => {
   await expect
     .poll(async () => (await query(primary.url, 'SELECT sync_state FROM pg_stat_replication')).rows)
     .toEqual([{ sync_state: 'sync' }]);
@@ -163,7 +163,7 @@ test('a node believes nothing it has read of a server whose replica had not got 
   const held = await near.lease('told');
   await say(near, 'said anew', { epoch: held.epoch });
   await say(near, 'held by nobody, anew', {}, 'free');
-  // A node that only reads learns of it, too, where no epoch tells.
+  // A node that only reads learns of it, too, without an epoch that shows it.
   expect(await heard(quiet, 'free')).toEqual(['held by nobody, anew']);
   // Nor does it hold what it was granted.
   await expect(say(far, 'too late', { epoch: lost.epoch })).rejects.toMatchObject({ code: 'FENCED' });

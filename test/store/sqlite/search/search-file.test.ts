@@ -70,7 +70,7 @@ describe('an index', () => {
     ['of another home', () => sql("UPDATE meta SET value = 'elsewhere' WHERE name = 'origin'")],
     ['without a table', () => sql('DROP TABLE docs')],
   ];
-  test.each(changes)('that was found to be %s is made anew, and nobody notices', async (_name, change) => {
+  test.each(changes)('that was found to be %s is rebuilt, and searches miss nothing', async (_name, change) => {
     expect(searcher.index()).toBe(true);
     searcher.close();
     change();
@@ -132,7 +132,7 @@ describe('an index', () => {
   });
 });
 
-test('what is said, deleted and purged meanwhile is found, hidden and taken out', async () => {
+test('what is sent, deleted and purged meanwhile is found, hidden and removed', async () => {
   await using store = await openStore({ home, durability: 'os' });
   await store.search({ text: 'x' });
   const { id } = await store.create({ key: 'agent:main:direct:snow' });
@@ -148,7 +148,7 @@ test('what is said, deleted and purged meanwhile is found, hidden and taken out'
   await expect.poll(() => isInFile('☃☄★') || isInFile('雪崩')).toBe(false);
 });
 
-test('a line that says it is of the future hides nothing that is said now', async () => {
+test('a line with a time in the future hides no present message', async () => {
   const control = new DatabaseSync(join(home, 'control.db'));
   const [first] = control.prepare('SELECT id, recent FROM sessions LIMIT 1').all() as {
     id: string;
@@ -195,7 +195,7 @@ describe('the log of an index', () => {
     expect(index.logBytes).toBeLessThanOrEqual(16 * mib);
   });
 
-  test('is settled to its end, once whoever read in front of it has gone', () => {
+  test('is checkpointed to its end, once the last reader of older frames has gone', () => {
     put('before', 'x');
     const reader = new DatabaseSync(path(), { readOnly: true });
     reader.exec('BEGIN');

@@ -80,7 +80,7 @@ test('I-66 the index names every text that holds the words, in any script and wi
   fc.assert(
     fc.property(
       fc.array(text, { minLength: 1, maxLength: 8 }),
-      // Mostly parts of what was said, cut anywhere, so that there is something to find.
+      // Mostly parts of stored texts, cut anywhere, so that there is something to find.
       fc.array(fc.tuple(fc.nat(), fc.nat(), fc.integer({ min: 1, max: 9 }), fc.boolean()), { maxLength: 8 }),
       fc.array(text, { maxLength: 2 }),
       (texts, cuts, others) => {
