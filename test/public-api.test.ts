@@ -70,6 +70,7 @@ describe('the public API', () => {
         'COMMANDS ERROR_TABLE PROFILES commandHelp createFileTools isProfileName parseCommand planMaintenance runCommand runMaintenance unknownCommandText'.split(
           ' ',
         ),
+      'reprise/server': ['createApp'],
       'reprise/client':
         'Client RepriseError SseParser commandText createClient failedMessage isMessage sentence textOf whyOf'.split(
           ' ',

@@ -3,7 +3,15 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ZodError } from 'zod';
 import type { Reprise } from '../engine/reprise.ts';
-import type { Logger, ModelByName, ServerApp, ServerConfig, ServerContext, ServerEnv } from './context.ts';
+import type {
+  Identify,
+  Logger,
+  ModelByName,
+  ServerApp,
+  ServerConfig,
+  ServerContext,
+  ServerEnv,
+} from './context.ts';
 import { Idempotency, idempotent, isIdempotencyKey } from './idempotency.ts';
 import { inputError } from './input-error.ts';
 import { Metrics } from './metrics.ts';
@@ -22,16 +30,18 @@ import { registerSessionSteps } from './routes/session-steps.ts';
 import { registerSession } from './routes/sessions.ts';
 import { registerUsage } from './routes/usage.ts';
 import { routeOf } from './security/access.ts';
-import { authenticate } from './security/auth.ts';
+import { authenticate, authenticateWith } from './security/auth.ts';
 import { cors, guards } from './security/guards.ts';
 import { bodyLimits, resolveLimits } from './security/limits.ts';
+import { ownSessionsOnly } from './security/ownership.ts';
 import type { ServerToken } from './security/server-token.ts';
 import { StreamPlaces } from './sse/stream-places.ts';
 
 export interface AppOptions {
   readonly reprise: Reprise;
   readonly config: ServerConfig;
-  readonly token: ServerToken;
+  readonly token?: ServerToken | undefined;
+  readonly identify?: Identify | undefined;
   readonly logger: Logger;
   /** Aborts when the server stops. */
   readonly closing?: AbortSignal;
@@ -55,8 +65,8 @@ export function createContext({
 }
 
 /** The whole API as one Hono app. It does not close the engine; the caller does. */
-export function createApp(context: ServerContext): ServerApp {
-  const { config, token, limits } = context;
+export function createRoutes(context: ServerContext): ServerApp {
+  const { config, token, limits, identify } = context;
   const app: ServerApp = new OpenAPIHono<ServerEnv>({
     defaultHook: (result) => {
       if (!result.success) throw inputError(result.error as ZodError);
@@ -65,10 +75,12 @@ export function createApp(context: ServerContext): ServerApp {
   app.onError(answerProblem(context) as Parameters<ServerApp['onError']>[0]);
   app.notFound((c) => answerNotFound(c));
   app.use(frame(context));
-  app.use(guards(config));
+  app.use(guards(config, { checkHost: identify === undefined }));
   app.use(cors(config));
-  app.use(authenticate(token, limits));
+  if (identify !== undefined) app.use(authenticateWith(identify));
+  else if (token !== undefined) app.use(authenticate(token, limits));
   app.use(bodyLimits(limits));
+  app.use(ownSessionsOnly(context));
   app.use(idempotent(context.idempotency));
   registerMeta(app, context);
   registerSessionList(app, context);
@@ -81,7 +93,7 @@ export function createApp(context: ServerContext): ServerApp {
   registerMcp(app, context);
   registerChat(app, context);
   registerInbound(app, context);
-  registerPages(app);
+  if (identify === undefined) registerPages(app);
   registerOpenApi(app, context);
   return app;
 }
@@ -107,9 +119,10 @@ function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<S
     const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
     const given = c.req.header('idempotency-key');
     c.set('hasOwnKey', given !== undefined);
-    c.set('idempotencyKey', given !== undefined && isIdempotencyKey(given) ? given : randomUUID());
+    const key = given !== undefined && isIdempotencyKey(given) ? given : randomUUID();
+    c.set('idempotencyKey', key);
     await next();
-    carry(c, isRead);
+    carry(c, isRead, key);
     // An open keep-alive connection would delay the stop.
     if (closing.aborted) c.res.headers.set('Connection', 'close');
     const seconds = (performance.now() - began) / 1000;
@@ -123,11 +136,11 @@ function frame({ logger, metrics, closing }: ServerContext): MiddlewareHandler<S
 }
 
 /** Sets headers in place, because `c.header` would create a new response each time. */
-function carry(c: Context<ServerEnv>, isRead: boolean): void {
+function carry(c: Context<ServerEnv>, isRead: boolean, key: string): void {
   const { headers } = c.res;
   for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);
   if (!headers.has('content-security-policy')) headers.set('Content-Security-Policy', CLOSED_PAGE);
   if (!headers.has('cache-control')) headers.set('Cache-Control', 'no-store');
   headers.set('X-Request-Id', c.get('requestId'));
-  if (!isRead) headers.set('Idempotency-Key', c.get('idempotencyKey'));
+  if (!isRead) headers.set('Idempotency-Key', key);
 }

@@ -10,6 +10,8 @@ import type { StreamPlaces } from './sse/stream-places.ts';
 
 /** The channel of messages sent without one: they come from the owner. */
 export const OWN_CHANNEL = 'web';
+/** The channel of messages of users: they have the rights of senders. */
+export const USER_CHANNEL = 'app';
 
 /** A structured logger, such as pino. Fields never contain tokens or message text. */
 export interface Logger {
@@ -38,7 +40,9 @@ export interface ServerConfig {
 export interface ServerContext {
   readonly reprise: Reprise;
   readonly config: ServerConfig;
-  readonly token: ServerToken;
+  /** Unset: the application decides who a caller is, see `identify`. */
+  readonly token?: ServerToken | undefined;
+  readonly identify?: Identify | undefined;
   readonly limits: ServerLimits;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -54,12 +58,18 @@ export interface ServerContext {
 
 export type ModelByName = NonNullable<CommandContext['modelByName']>;
 
-/** Who sent a request. Only the owner exists so far; `access.ts` alone decides what a principal may do. */
+/** Who sent a request. `access.ts` decides which routes it may use, `ownership.ts` which sessions. */
 export interface Principal {
-  readonly kind: 'owner';
+  /** The owner may do everything; a user works with its own sessions; a reader reads those of its user. */
+  readonly kind: 'owner' | 'user' | 'reader';
+  /** Set unless it is the owner. */
+  readonly user?: string;
   /** Aborts when the token of the request is replaced or revoked. */
   readonly until: AbortSignal;
 }
+
+/** Decides who sent a request. @returns undefined for a caller that is not known. */
+export type Identify = (request: Request) => Promise<Principal | undefined>;
 
 export interface ServerEnv {
   /** Unset if the app is called without a socket, as in tests. */

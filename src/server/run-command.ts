@@ -5,6 +5,7 @@ import { failure, failureOf } from '../messages/failure.ts';
 import type { CommandBody } from '../protocol/commands.ts';
 import { OWN_CHANNEL, type ServerContext, type ServerEnv } from './context.ts';
 import type { Session } from './find-session.ts';
+import { userOf } from './security/ownership.ts';
 
 /** Runs one command. A command that fails answers with its problem. */
 export async function runHttpCommand(
@@ -13,13 +14,15 @@ export async function runHttpCommand(
   { command: line, confirm = false }: CommandBody,
   c: Context<ServerEnv>,
 ): Promise<object> {
-  const command = parseCommand(line, { surface: 'http' });
+  // Users have the rights of senders on a channel.
+  const surface = userOf(c) === undefined ? 'http' : 'channel';
+  const command = parseCommand(line, { surface });
   if (command === undefined || 'message' in command) throw failure('INVALID_INPUT', 'command.notOne');
   if ('unknown' in command) throw failureOf('NOT_FOUND', unknownCommand(command));
   const { name, text, messages, sessionId, listed, error, turn } = await runCommand(command, {
     reprise,
     session,
-    surface: 'http',
+    surface,
     request: {
       idempotencyKey: c.get('idempotencyKey'),
       isFresh: !c.get('hasOwnKey'),

@@ -1,6 +1,6 @@
 import type { Reprise } from '../engine/reprise.ts';
 import { failure } from '../messages/failure.ts';
-import { createApp, createContext } from './app.ts';
+import { createContext, createRoutes } from './app.ts';
 import type { Logger, ModelByName, ServerConfig } from './context.ts';
 import { answerWith, listen } from './listen.ts';
 import { Metrics } from './metrics.ts';
@@ -67,7 +67,7 @@ export async function serve({
     ...{ reprise, config: { ...config, host }, token, logger, closing: closing.signal, metrics },
     ...{ modelByName, version },
   });
-  const socket = await listen({ app: createApp(context), host, port, limits, bound }).catch(
+  const socket = await listen({ app: createRoutes(context), host, port, limits, bound }).catch(
     async (error: unknown) => {
       await endWatch();
       throw error;
@@ -88,7 +88,7 @@ export async function serve({
       token.use(tokenOrigin(next, home));
       context.places.max = limits.streams;
       applyLimits(socket, limits);
-      answerWith(createApp({ ...context, config: next, limits }), socket);
+      answerWith(createRoutes({ ...context, config: next, limits }), socket);
     },
     close: async () => {
       if (closing.signal.aborted) return;

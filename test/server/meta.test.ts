@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RepriseError } from '../../src/errors.ts';
-import { createApp, createContext } from '../../src/server/app.ts';
+import { createContext, createRoutes } from '../../src/server/app.ts';
 import { ROUTES } from '../../src/server/security/access.ts';
 import { ServerToken } from '../../src/server/security/server-token.ts';
 import { openMemoryStore } from '../../src/store/memory/open.ts';
@@ -11,7 +11,7 @@ describe('the API', () => {
     await using server = await startServer();
     const logger = { info() {}, warn() {}, error() {} };
     using token = new ServerToken({ token: TOKEN }, logger);
-    const app = createApp(createContext({ reprise: server.reprise, config: {}, token, logger }));
+    const app = createRoutes(createContext({ reprise: server.reprise, config: {}, token, logger }));
     const served = app.routes
       .filter(({ method, path }) => method !== 'ALL' && path !== '*' && path !== '/*')
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);

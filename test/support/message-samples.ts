@@ -225,6 +225,8 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'session.notOfAgent': { agent: 'main', session: 's9' },
   'chat.missing': { agent: 'main', chat: 'c1' },
   'chat.ambiguous': { chat: 'c1', channels: ['telegram', 'slack'] },
+  'request.ownerField': { field: 'model' },
+  'request.authFailed': { reason: 'no database' },
   'inbox.otherSession': { inboxId: 'i1' },
   'usage.order': { from: '2026-02-01', to: '2026-01-01' },
   'usage.period': { days: 400, max: 366 },

@@ -42,6 +42,8 @@ export interface InboundMessage extends UserInput {
   readonly sessionKey?: string;
   readonly sessionId?: string;
   readonly idempotencyKey?: string;
+  /** The user that a session belongs to if this message creates it. */
+  readonly owner?: string;
   /** For this message; unset: the mode of the session or the configuration. `reject`: SESSION_BUSY instead of waiting. */
   readonly queue?: QueueMode | 'steer+backlog' | 'reject';
 }

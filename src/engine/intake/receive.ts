@@ -150,7 +150,14 @@ export class Receiver {
     if (record !== undefined && reset === undefined) return {};
     const systemPrompt = await this.#options.workspaces.systemPromptFor(agentId);
     const settings = { ...(systemPrompt !== '' && { systemPrompt }), ...placeSettings(message) };
-    return { create: { settings, ...(newId !== undefined && { id: newId }) } };
+    const { owner } = message;
+    return {
+      create: {
+        settings,
+        ...(newId !== undefined && { id: newId }),
+        ...(owner !== undefined && { owner }),
+      },
+    };
   }
 
   #assertAllowed({ channel, peerKind }: InboundMessage, { sessionKey, record, options }: Route): void {

@@ -177,6 +177,14 @@ export const ENGLISH_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
     `${channels.length} channels have a chat ${chat}`,
     `Add channelType to the query: ${channels.join(' or ')}.`,
   ],
+  'request.ownerField': ({ field }) => [
+    `only the owner may set "${field}"`,
+    `Leave "${field}" out of the request.`,
+  ],
+  'request.authFailed': ({ reason }) => [
+    `the application could not decide who sent the request: ${reason}`,
+    'Correct the function "auth" that is passed to createApp.',
+  ],
   'inbox.otherSession': ({ inboxId }) => [
     `message ${inboxId} belongs to another session`,
     'Use the sessionId that was returned with this inboxId.',

@@ -71,6 +71,8 @@ export interface RequestMessages {
   'session.notOfAgent': { readonly agent: string; readonly session: string };
   'chat.missing': { readonly agent: string; readonly chat: string };
   'chat.ambiguous': { readonly chat: string; readonly channels: readonly string[] };
+  'request.ownerField': { readonly field: string };
+  'request.authFailed': { readonly reason: string };
   'inbox.otherSession': { readonly inboxId: string };
   'usage.order': { readonly from: string; readonly to: string };
   'usage.period': { readonly days: number; readonly max: number };

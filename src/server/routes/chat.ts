@@ -16,9 +16,10 @@ import { streamEventSchema } from '../../protocol/events.ts';
 import { type AgentParams, agentParams, sessionIdSchema } from '../../protocol/ids.ts';
 import { maybe } from '../../protocol/maybe.ts';
 import { zyhiveEvent, zyhiveEventSchema } from '../../protocol/zyhive.ts';
-import { OWN_CHANNEL, type ServerApp, type ServerContext } from '../context.ts';
+import { OWN_CHANNEL, type ServerApp, type ServerContext, USER_CHANNEL } from '../context.ts';
 import { findRecord, findSession } from '../find-session.ts';
 import { addOperation, type OperationInput } from '../operation.ts';
+import { userOf } from '../security/ownership.ts';
 import { eventLogs, openStream, type StreamTarget, type ToEvent } from '../sse/open-stream.ts';
 import { answersAsZyhive } from '../zyhive.ts';
 
@@ -47,6 +48,7 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
       const sessionId = onlySessionId(rest);
       const sendAgain = async (): Promise<StreamTarget> => {
         const session = await findSession(context, { agentId, sessionId });
+        if (userOf(c) !== undefined) refuseRouting(body);
         const channel = given ?? OWN_CHANNEL;
         const turn = session.sendAgain({ text: message, before, idempotencyKey, channel });
         const { inboxId } = await turn.accepted;
@@ -55,12 +57,15 @@ export function registerChat(app: ServerApp, context: ServerContext): void {
       return openStream(c, context, sendAgain, toEvent);
     }
     const isRouted = [rest.sessionId, rest.sessionKey, given].some((name) => name !== undefined);
+    const user = userOf(c);
+    if (user !== undefined) refuseRouting(body);
     const said: InboundMessage = {
       ...rest,
       ...(!isRouted && { sessionKey: newChatKey(agentId, idempotencyKey) }),
       text: message,
-      channel: given ?? OWN_CHANNEL,
+      channel: given ?? (user === undefined ? OWN_CHANNEL : USER_CHANNEL),
       agentId,
+      ...(user !== undefined && { owner: user, sender: { id: user } }),
     };
     const receive = (): Promise<StreamTarget> =>
       reprise.receive({ ...said, idempotencyKey }, { atOnce: true });
@@ -170,6 +175,22 @@ function onlySessionId({ sessionId, ...rest }: Omit<ChatRequest, 'message' | 'ch
   throw other === undefined
     ? failure('INVALID_INPUT', 'request.beforeNeedsSession', {}, { details: { field: 'sessionId' } })
     : failure('INVALID_INPUT', 'request.notWithBefore', { field: other }, { details: { field: other } });
+}
+
+/** A user names sessions by id only: a key or a channel could lead to a session of another user. */
+const USER_FIELDS: ReadonlySet<string> = new Set([
+  'message',
+  'images',
+  'context',
+  'sessionId',
+  'before',
+  'queue',
+]);
+
+function refuseRouting(body: ChatBody): void {
+  const field = Object.keys(body).find((name) => !USER_FIELDS.has(name));
+  if (field !== undefined)
+    throw failure('FORBIDDEN', 'request.ownerField', { field }, { details: { field } });
 }
 
 type ChatInput = Pick<OperationInput<AgentParams, unknown, ChatBody>, 'params' | 'body' | 'c'>;

@@ -5,6 +5,7 @@ import { agentList, healthAnswer, readyAnswer, statsAnswer } from '../../protoco
 import { pageOf } from '../../protocol/page.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { addOperation } from '../operation.ts';
+import { userOf } from '../security/ownership.ts';
 
 const READY_MS = 2000;
 
@@ -28,7 +29,8 @@ export function registerMeta(app: ServerApp, context: ServerContext): void {
     summary: 'What POST …/command takes',
     answer: { schema: commandList, description: 'All of them' },
     run: ({ c }) => {
-      const rows = COMMANDS.filter(({ surfaces }) => surfaces.includes('http'));
+      const surface = userOf(c) === undefined ? 'http' : 'channel';
+      const rows = COMMANDS.filter(({ surfaces }) => surfaces.includes(surface));
       const data = rows.map(({ name, aliases, args, help, group }) => ({
         id: name,
         name,

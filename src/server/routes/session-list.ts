@@ -18,6 +18,7 @@ import { zyhiveAgentListSchema, zyhiveList, zyhiveListSchema, zyhiveSession } fr
 import type { ServerApp, ServerContext, ServerEnv } from '../context.ts';
 import type { SessionRecord } from '../find-session.ts';
 import { addOperation } from '../operation.ts';
+import { userOf } from '../security/ownership.ts';
 import { answersAsZyhive } from '../zyhive.ts';
 
 const STEP = 500;
@@ -39,13 +40,14 @@ export function registerSessionList(app: ServerApp, context: ServerContext): voi
     id: 'listSessions',
     summary: 'Sessions of all agents, newest first unless sorted otherwise',
     query: allSessionsQuery,
-    run: async ({ query: { agentId, ...query }, c }) => c.json(await listPage(reprise, query, agentId)),
+    run: async ({ query: { agentId, ...query }, c }) =>
+      c.json(await listPage(reprise, query, scopeOf(c, agentId))),
     otherShape: {
       schema: zyhiveListSchema,
       // The agent `main` always exists, so its profile decides the form of a list of all agents.
       isUsed: ({ query: { agentId = 'main' } }) => isZyhive({ params: { agentId } }),
       run: async ({ query: { agentId, ...query }, c }) =>
-        c.json(zyhiveList(await listAll(reprise, c, query, agentId))),
+        c.json(zyhiveList(await listAll(reprise, c, query, scopeOf(c, agentId)))),
     },
   });
   addOperation<AgentParams, SessionListQuery, unknown>(app, {
@@ -54,14 +56,25 @@ export function registerSessionList(app: ServerApp, context: ServerContext): voi
     id: 'listAgentSessions',
     summary: 'Sessions of an agent, newest first unless sorted otherwise',
     params: agentParams,
-    run: async ({ params, query, c }) => c.json(await listPage(reprise, query, params.agentId)),
+    run: async ({ params, query, c }) => c.json(await listPage(reprise, query, scopeOf(c, params.agentId))),
     otherShape: {
       schema: zyhiveAgentListSchema,
       isUsed: isZyhive,
       run: async ({ params, query, c }) =>
-        c.json((await listAll(reprise, c, query, params.agentId)).map(zyhiveSession)),
+        c.json((await listAll(reprise, c, query, scopeOf(c, params.agentId))).map(zyhiveSession)),
     },
   });
+}
+
+interface ListScope {
+  readonly agentId?: string;
+  readonly owner?: string;
+}
+
+/** The sessions that a list may contain. */
+function scopeOf(c: Context<ServerEnv>, agentId: string | undefined): ListScope {
+  const owner = userOf(c);
+  return { ...(agentId !== undefined && { agentId }), ...(owner !== undefined && { owner }) };
 }
 
 /** ZyHive front ends do not know pages: without a limit they get all sessions. */
@@ -69,22 +82,22 @@ async function listAll(
   reprise: Reprise,
   c: Context<ServerEnv>,
   query: SessionListQuery,
-  agentId?: string,
+  scope: ListScope,
 ): Promise<readonly SessionView[]> {
-  if (c.req.query('limit') !== undefined) return (await listPage(reprise, query, agentId)).data;
+  if (c.req.query('limit') !== undefined) return (await listPage(reprise, query, scope)).data;
   const all: SessionView[] = [];
   for (let next: Partial<SessionListQuery> = query; ; ) {
-    const { data, cursor } = await listPage(reprise, { ...query, ...next, limit: STEP }, agentId);
+    const { data, cursor } = await listPage(reprise, { ...query, ...next, limit: STEP }, scope);
     all.push(...data);
     if (cursor === null) return all;
     next = { after: undefined, before: undefined, cursor };
   }
 }
 
-async function listPage(reprise: Reprise, query: SessionListQuery, agentId?: string): Promise<SessionList> {
+async function listPage(reprise: Reprise, query: SessionListQuery, scope: ListScope): Promise<SessionList> {
   const { limit, after, before, cursor, status, channel, kind, parentId, q, sort, order } = query;
   const filter: ListQuery = {
-    ...(agentId !== undefined && { agentId }),
+    ...scope,
     ...(status !== undefined && { status }),
     ...(channel !== undefined && { channel }),
     ...(kind !== undefined && { kind }),

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { failure } from '../../messages/failure.ts';
 import { type SessionParams, sessionParams } from '../../protocol/ids.ts';
 import { historyPageSchema, historyQuery } from '../../protocol/records.ts';
 import { sessionAnswerSchema, sessionPatchSchema, sessionView } from '../../protocol/sessions.ts';
@@ -15,9 +16,19 @@ import { findRecord, findSession, type SessionRecord } from '../find-session.ts'
 import { addOperation, type OperationInput } from '../operation.ts';
 import { readPage } from '../read-page.ts';
 import { SESSION_PATHS } from '../security/access.ts';
+import { userOf } from '../security/ownership.ts';
 import { answersAsZyhive, readZyhiveHistory } from '../zyhive.ts';
 
 const tag = 'sessions';
+
+/** Other settings choose models, prompts and limits: they are the owner's. */
+const USER_FIELDS: ReadonlySet<string> = new Set(['title', 'label', 'archived']);
+
+function refuseOwnerFields(body: object): void {
+  const field = Object.keys(body).find((name) => !USER_FIELDS.has(name));
+  if (field !== undefined)
+    throw failure('FORBIDDEN', 'request.ownerField', { field }, { details: { field } });
+}
 
 type PatchInput = Pick<
   OperationInput<SessionParams, unknown, z.infer<typeof sessionPatchSchema>>,
@@ -61,8 +72,12 @@ export function registerSession(app: ServerApp, context: ServerContext): void {
       run: async (input) => input.c.json(await readZyhiveHistory(context, input)),
     },
   });
-  const patch = ({ params, body, c }: PatchInput): Promise<SessionRecord> =>
-    change(params, c, async (condition) => (await findSession(context, params)).patch(body, condition));
+  const patch = async ({ params, body, c }: PatchInput): Promise<SessionRecord> => {
+    if (userOf(c) !== undefined) refuseOwnerFields(body);
+    return change(params, c, async (condition) =>
+      (await findSession(context, params)).patch(body, condition),
+    );
+  };
   addOperation(app, {
     method: 'patch',
     paths: on(),

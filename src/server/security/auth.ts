@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
+import { keyedId } from '../../engine/intake/keyed-id.ts';
 import { failure } from '../../messages/failure.ts';
-import type { Principal, ServerEnv } from '../context.ts';
+import type { Identify, Principal, ServerEnv } from '../context.ts';
 import { decideAccess, routeOf } from './access.ts';
 import { trustConnection } from './connection-limit.ts';
 import type { ServerLimits } from './limits.ts';
@@ -41,7 +42,21 @@ export function authenticate(token: ServerToken, limits: ServerLimits): Middlewa
       (given === undefined ? strangers : wrongTokens).count(client);
     }
     c.set('principal', principal);
-    decideAccess(route, principal);
+    decideAccess(route, principal, c.req.path);
+    return next();
+  };
+}
+
+/** Lets the application that mounts the routes decide who sent a request. */
+export function authenticateWith(identify: Identify): MiddlewareHandler<ServerEnv> {
+  return async (c, next) => {
+    const route = routeOf(c.req.method, c.req.path);
+    const principal = route?.who === 'anyone' ? undefined : await identify(c.req.raw);
+    c.set('principal', principal);
+    // Keys of different users must not meet: the answer to a repeated key is that of the first request.
+    if (principal?.user !== undefined)
+      c.set('idempotencyKey', keyedId('user', principal.user, c.get('idempotencyKey')));
+    decideAccess(route, principal, c.req.path);
     return next();
   };
 }

@@ -11,16 +11,22 @@ const MAX_SHOWN = 100;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /**
+ * With `checkHost` false, the application that mounts the routes decides which hosts it answers for.
+ *
  * Refuses requests that a web page made without the user's consent, and request targets that proxies may read
  * differently.
  */
-export function guards(config: ServerConfig): MiddlewareHandler<ServerEnv> {
+export function guards(
+  config: ServerConfig,
+  { checkHost = true }: { readonly checkHost?: boolean } = {},
+): MiddlewareHandler<ServerEnv> {
   const answersFor = hostRule(config);
   const origins = new Set(config.cors?.origins ?? []);
   return async (c, next) => {
     checkTarget(c);
-    const host = hostOf(c);
-    if (host === undefined || !answersFor(host))
+    // A request that an application passes on may have no Host header; its URL names the host.
+    const host = hostOf(c) ?? (checkHost ? undefined : new URL(c.req.url).host);
+    if (host === undefined || (checkHost && !answersFor(host)))
       throw failure('MISDIRECTED', 'request.wrongHost', { host: host?.slice(0, MAX_SHOWN) ?? null });
     checkOrigin(c, host, origins);
     return next();

@@ -85,6 +85,8 @@ export const CHINESE_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
   'chat.missing': ({ agent, chat }) => `智能体 ${agent} 没有聊天 ${chat}。`,
   'chat.ambiguous': ({ chat, channels }) =>
     `有 ${channels.length} 个渠道含聊天 ${chat}，请用 channelType 指定：${channels.join('、')}。`,
+  'request.ownerField': ({ field }) => `只有所有者可以设置“${field}”。`,
+  'request.authFailed': ({ reason }) => `应用程序无法判断请求的发送者：${reason}。请更正传给 createApp 的 auth 函数。`,
   'inbox.otherSession': ({ inboxId }) => `消息 ${inboxId} 属于另一个会话。`,
   'usage.order': ({ from, to }) => `开始日期（${from}）晚于结束日期（${to}），请对调。`,
   'usage.period': ({ days, max }) => `所选时段有 ${days} 天，最多 ${max} 天，请分段查询。`,
