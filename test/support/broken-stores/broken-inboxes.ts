@@ -71,14 +71,14 @@ export const brokenInboxes: readonly BrokenStore[] = [
   })),
   // Resets
   broken(
-    'resets for everybody who saw the session expire',
+    'resets for every caller that saw the session expire',
     ONE_RESET,
     receives((inbound) =>
       inbound.reset === undefined ? inbound : { ...inbound, reset: { reason: inbound.reset.reason } },
     ),
   ),
   broken(
-    'never resets a session it was told by name',
+    'never does a reset that names its session',
     ONE_RESET,
     receives((inbound) => (inbound.reset?.from === undefined ? inbound : without(inbound, 'reset'))),
   ),

@@ -106,7 +106,7 @@ export const brokenLives: readonly BrokenStore[] = [
     () => ({ freeKey: () => {} }),
   ),
   broken(
-    'gives a restored session its key back, whoever has it now',
+    'gives a restored session its key back, even if another one has it now',
     'a restored session does not take its key from another',
     (store, right) => ({
       restore: async (id) => store.activate((await right.restore(id)).sessionKey, id),

@@ -2,7 +2,7 @@ import type { ConvlogChat } from '../../../src/store/port/convlog.ts';
 import { PlainConvlog } from '../plain-store/plain-convlog.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 
-/** Mistakes in what was said on channels. */
+/** Faults in channel logs. */
 export const brokenLogs: readonly BrokenStore[] = [
   broken(
     'logs nothing that comes with an append',
@@ -24,7 +24,7 @@ export const brokenLogs: readonly BrokenStore[] = [
     }),
   ),
   broken(
-    'keeps the log of a session that somebody purged',
+    'keeps the log of a purged session',
     'a purge removes the lines and messages of its session, and no others',
     (_store, right) => ({ purge: (id) => right.purge(id, { keepChannelLog: true }) }),
   ),
@@ -98,7 +98,7 @@ export const brokenLogs: readonly BrokenStore[] = [
     (right) => ({
       list: async (query = {}) => {
         const page = await right.list(query);
-        // A cursor of the time alone: those of the same time are behind it.
+        // A cursor of the time alone: lines of the same time are skipped.
         return { ...page, cursor: page.cursor === null ? null : `${page.cursor.slice(0, 25)}000000000` };
       },
     }),

@@ -2,7 +2,7 @@ import type * as port from '../../../src/store/port/store.ts';
 import type { PlainStore } from '../plain-store/plain-store.ts';
 import { type BrokenStore, broken } from './broken-store.ts';
 
-/** Mistakes of whoever looks: pages, tails, watches and live events. */
+/** Faults of reading: pages, tails, watches and live events. */
 export const brokenReads: readonly BrokenStore[] = [
   broken(
     'skips one session between the pages of a list',
@@ -89,7 +89,7 @@ export const brokenReads: readonly BrokenStore[] = [
     }),
   ),
   broken(
-    'tells every listener everything',
+    'sends every listener all events',
     'every listener of a session receives the events of that session only',
     (store, right) => ({
       publish: async (id, event) => {

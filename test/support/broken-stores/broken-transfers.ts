@@ -147,7 +147,7 @@ export const brokenTransfers: readonly BrokenStore[] = [
         read: async (cursor) => {
           const page = await right.read(cursor);
           const { records } = page;
-          // The last line that is told of a session, which has the end of an append.
+          // The last line that is copied of a session, which has the end of an append.
           const whole = records.filter(({ kind }, i) => kind !== 'lines' || records[i + 1]?.kind === 'lines');
           return { ...page, records: whole };
         },

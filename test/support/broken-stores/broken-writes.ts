@@ -117,7 +117,7 @@ export const brokenWrites: readonly BrokenStore[] = [
     (_store, right) => ({ write: (session, entries, hash) => right.write(session, entries, hash) }),
   ),
   broken(
-    'gives a session key again to whoever asks a second time',
+    'gives a session key again to a retried request',
     'an activation under a key happens once, even if another session has the session key by then',
     (_store, right) => ({ activate: (key, id, { reason = '' } = {}) => right.activate(key, id, { reason }) }),
   ),
@@ -250,7 +250,7 @@ export const brokenWrites: readonly BrokenStore[] = [
     }),
   ),
   broken(
-    'serves large parts to whoever knows their name',
+    'serves large parts to any caller that knows their name',
     'a blob is served only through a session that has it',
     ({ data }, right) => ({
       blob: async (id, hash) => {

@@ -24,7 +24,7 @@ export function telegram(text: string, more: Partial<InboundMessage> = {}): Inbo
   return { text, channel: 'telegram', peer: 'ada', sender: { id: 'ada', name: 'Ada' }, ...more };
 }
 
-/** Something a test opens when it wants a model to go on. */
+/** A gate that a test opens when a model should continue. */
 export function gate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { promise, resolve };

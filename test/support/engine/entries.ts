@@ -1,7 +1,7 @@
 import { entryIdForSeq, type JsonObject } from '../../../src/exports/transcript.ts';
 import type { Entry } from '../../../src/index.ts';
 
-/** Builds canonical entries by hand, each under the one before it unless told otherwise. */
+/** Builds canonical entries by hand, each under the one before it by default. */
 export class EntryList {
   readonly entries: Entry[] = [];
 

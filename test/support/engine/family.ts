@@ -17,7 +17,7 @@ export interface Asked {
   readonly request: ModelRequest;
 }
 
-/** A model whose every answer follows from what it is asked last, whoever of a family asks. */
+/** A model whose every answer follows from the last message, for parents and children alike. */
 export function replying(reply: (asked: Asked) => ScriptedStep): ScriptedModel {
   const step = (request: ModelRequest): ScriptedStep => {
     const last = request.messages.at(-1);

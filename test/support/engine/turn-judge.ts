@@ -24,7 +24,7 @@ export interface JudgedHome {
   readonly judged: Map<string, number>;
 }
 
-/** What is wrong with a home after a kill. Nothing it has said before may change. */
+/** What is wrong with a home after a kill. Nothing it has reported before may change. */
 export async function judgeTurns(
   { home, store: kind, judged }: JudgedHome,
   messages: readonly SentMessage[],
@@ -74,7 +74,7 @@ async function judgeMessage(
   return wrong;
 }
 
-/** Every call has one result for good, and whoever is told that all went well lost no tool with side effects. */
+/** Every call has one result for good, and a sender whose message is done lost no tool with side effects. */
 function judgeCalls(entries: readonly Entry[], { text, state }: SentMessage): string[] {
   const own = `call_${text.split(' ')[0]}_`;
   const calls = entries.flatMap(callIds).filter((id) => id.startsWith(own));

@@ -9,7 +9,7 @@ import { complaintsOf } from './engine.ts';
 /**
  * A model whose every answer follows from its request, so that a turn that is resumed elsewhere goes the same way. A
  * message says what is to be done in it, one round after the other: `m7 | safe unsafe | safe` calls two tools, then
- * one, then answers. The same call of the same message has the same id whoever asks for it.
+ * one, then answers. The same call of the same message always has the same id.
  */
 export function createPlannedModel(home: string): Model {
   const model: Model = {
@@ -95,14 +95,14 @@ function isSummary({ cache }: ModelRequest): boolean {
   return cache === 'off';
 }
 
-/** The last message of the user, and how many rounds of tools it has behind it. */
+/** The last message of the user, and how many rounds of tools came after it. */
 function readPlan({ messages }: ModelRequest): { name: string; rounds: string[][]; done: number } {
   let done = 0;
   for (const message of [...messages].reverse()) {
     if (message.role === 'tool') done++;
     if (message.role !== 'user') continue;
     const said = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-    // Messages nobody answered stand before it, in the same turn.
+    // Messages without an answer stand before it, in the same turn.
     const last = said.join('\n').split('\n').at(-1) ?? '';
     const [name = '', ...rounds] = last.split('|').map((part) => part.trim());
     return { name: name.split(' ')[0] ?? '', rounds: rounds.map((round) => round.split(' ')), done };

@@ -55,7 +55,7 @@ export class PlainData {
   readonly inbound: Map<string, { readonly hash: string; readonly inboxId: string }> = new Map();
   /** Items that were accepted or settled, in order. */
   readonly changes: InboxChange[] = [];
-  /** What was told to those who copy this store, a list for each pass. */
+  /** The records that copies of this store have read, a list for each pass. */
   readonly passes: TransferRecord[][] = [];
   /** The copy that was made into this one. */
   copy?: PlainCopy;

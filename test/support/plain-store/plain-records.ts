@@ -14,7 +14,7 @@ import { fail, hashOf, type PlainSession } from './plain-data.ts';
 import { PlainLines } from './plain-lines.ts';
 import { plainSearch } from './plain-search.ts';
 
-/** Sessions as their records tell them: made, found, listed and counted. */
+/** Sessions as their records describe them: made, found, listed and counted. */
 export class PlainRecords extends PlainLines {
   async create(init: port.SessionInit): Promise<port.SessionRecord> {
     this.writable();
@@ -25,7 +25,7 @@ export class PlainRecords extends PlainLines {
     const imported = [...this.data.sessions.values()].find((session) => isFrom(this.origin(session), init));
     if (imported !== undefined) return this.record(imported);
     if (init.activate === true) {
-      // In one step: whoever asks meanwhile gets the same one.
+      // In one step: a caller that asks meanwhile gets the same one.
       const current = this.data.active.get(key);
       if (current !== undefined) return this.record(this.find(current));
       const made = this.make(id, key, init);
@@ -103,7 +103,7 @@ export class PlainRecords extends PlainLines {
     this.open();
   }
 
-  /** Nobody can reach the lines of an array from outside: a model has no damage to find. */
+  /** The lines of an array cannot be reached from outside: a model has no damage to find. */
   async verify(id?: string): Promise<VerifyReport> {
     this.open();
     if (id !== undefined) this.find(id);
@@ -208,7 +208,7 @@ function folded(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Where a record stands in a list; also the cursor behind it. */
+/** The position of a record in a list; also the cursor after it. */
 function place({ lastAt, id, messageCount, tokenEstimate }: port.SessionRecord, sort: port.ListSort): string {
   const count = String(sort === 'messages' ? messageCount : tokenEstimate).padStart(12, '0');
   return `${sort} ${sort === 'time' ? lastAt : count} ${id}`;

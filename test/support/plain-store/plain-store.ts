@@ -3,7 +3,7 @@
  * suite with, not a store for users. Nothing awaits between a check and its write, so every method is atomic.
  *
  * Its steps (`guard`, `write`, `take`, …) are methods of their own, so that broken stores can replace them one at a
- * time. They stand in layers: lines, records of sessions, the inbox, leases, and here what appends, tells and deletes.
+ * time. They stand in layers: lines, records of sessions, the inbox, leases, and here what appends, publishes and deletes.
  */
 
 import { RepriseError } from '../../../src/errors.ts';
@@ -124,7 +124,7 @@ export class PlainStore extends PlainLeases implements port.Store {
     }
   }
 
-  /** All of it or nothing. Nothing awaits in between, so there is nobody who could have seen more. */
+  /** All of it or nothing. Nothing awaits in between, so no caller could have seen more. */
   atomically<T>(session: PlainSession, work: () => T): T {
     const { data } = this;
     const { leaf, blobs } = session;
@@ -211,7 +211,7 @@ export class PlainStore extends PlainLeases implements port.Store {
     const entries: port.NewEntry[] = title === undefined ? [] : [{ type: 'session_info', name: title }];
     if (title === undefined || Object.keys(settings).length > 0)
       entries.push({ type: 'custom', customType: 'reprise.settings', data: settings });
-    // Begun in the same step as the check: nobody comes between.
+    // Started in the same step as the check: no caller comes between.
     await this.append(id, entries);
     return this.record(this.find(id));
   }

@@ -10,7 +10,7 @@ const JUMP = 1_000_000;
 const PAGE_BYTES = 1024 * 1024;
 const LF = 10;
 
-/** Copies of whole stores on Maps: every pass is told from one snapshot, a megabyte at a time. */
+/** Copies of whole stores on Maps: every pass reads one snapshot, a megabyte at a time. */
 export class PlainTransfer implements port.Transfer {
   readonly #data: PlainData;
   readonly #open: () => void;
@@ -191,7 +191,7 @@ function sessionRecords(session: PlainSession): port.TransferRecord[] {
   ];
 }
 
-/** What a line of ours changes in its session. */
+/** What one of our lines changes in its session. */
 function push(session: PlainSession, line: string): void {
   session.lines.push(line);
   const seq = session.lines.length;

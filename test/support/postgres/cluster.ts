@@ -15,7 +15,7 @@ export interface ClusterOptions {
   readonly url: string;
   readonly model: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Where their logs go; to whoever runs the tests, unless one reads them. */
+  /** Where their logs go: to the output of the test run, unless a test reads them. */
   readonly stderr?: 'pipe';
 }
 
@@ -79,7 +79,7 @@ export class Cluster implements AsyncDisposable {
     return node;
   }
 
-  /** Gone from the list before it is gone: as a balancer that was told. */
+  /** Gone from the list before it is gone: as a balancer that was informed. */
   async end(node: ClusterNode, signal: NodeJS.Signals): Promise<number | null> {
     this.#nodes = this.#nodes.filter((other) => other !== node);
     const ended = once(node.child, 'exit') as Promise<[number | null]>;

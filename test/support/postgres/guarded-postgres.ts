@@ -42,12 +42,12 @@ host app,missing ada,nobody_here 127.0.0.1/32 scram-sha-256
 
 /** A real server that asks who comes. */
 export async function openGuardedPostgres(): Promise<GuardedPostgres> {
-  // It does not hang up by itself on somebody who says nothing.
+  // It does not close a silent connection by itself.
   const server = await startPostgres({ settings: ['authentication_timeout=10min'] });
   const folder = mkdtempSync(join(tmpdir(), 'reprise-guarded-'));
   const admin = (sql: string): Promise<pg.QueryResult> => ask(server, sql);
   const reload = async (): Promise<void> => {
-    // The server rereads in its own time; whoever connects afterwards sees when it did.
+    // The server rereads in its own time; a new connection shows when it did.
     const loadedAt = async (): Promise<string> =>
       String((await admin('SELECT pg_conf_load_time()::text AS at')).rows[0].at);
     const before = await loadedAt();

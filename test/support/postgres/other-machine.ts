@@ -1,6 +1,6 @@
 /**
  * Imported before a program (`node --import`), it makes the program believe that it runs on another machine: of another
- * name and another boot, which is all that tells machines apart. Everything else is real.
+ * name and another boot, which is all that distinguishes machines. Everything else is real.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

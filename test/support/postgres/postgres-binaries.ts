@@ -11,7 +11,7 @@ export interface PostgresBinaries {
   readonly postgres: string;
 }
 
-/** Nobody is on every machine, so that no account has to be made on somebody's computer for a test. */
+/** The user `nobody` exists on every machine, so no account has to be created for a test. */
 export function serverAccount(): Account {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
@@ -76,7 +76,7 @@ export function postgresBinaries(account: Account, spare: string): PostgresBinar
   try {
     completeLibraries(folder);
   } catch (error) {
-    // A node_modules nobody may write to.
+    // A node_modules that cannot be written.
     if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
   if (runs(at(folder).postgres, account)) return at(folder);

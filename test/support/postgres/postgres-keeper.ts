@@ -1,5 +1,5 @@
 /**
- * A process that runs one PostgreSQL server for as long as its standard input is open: however whoever started it
+ * A process that runs one PostgreSQL server for as long as its standard input is open: when its starter
  * ends, kill -9 included, the server ends too and its folder goes. Lines on the input are orders ("crash", "quit", "start"),
  * a line of JSON on the output answers each and the first start.
  */
@@ -58,7 +58,7 @@ async function start(binary: string, account: object, port: number): Promise<boo
     said += String(error);
     resolve(false);
   });
-  // Not by its exit: what it said last tells why, and may come behind that.
+  // Not by its exit: its last output has the reason, and may arrive after that.
   child.on('close', () => resolve(false));
   child.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString('utf8')).slice(-4_000);
@@ -100,7 +100,7 @@ async function keep(): Promise<void> {
     );
   } else await copyAsStandby(standbyOf, data, account);
   let port = 0;
-  // Nobody else is given it while the server is away; between finding and using it somebody may still take it.
+  // The port is given to no other test while the server is away; between finding and using it another process may take it.
   for (let tries = 0; ; tries++) {
     port = await freePort();
     if (await start(postgres, account, port)) break;
@@ -134,7 +134,7 @@ const end = async (): Promise<void> => {
   process.exit(failed ? 1 : 0);
 };
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end());
-// The one who asked may be gone already; then nobody hears the answer.
+// The caller may be gone already; then the answer is lost.
 process.stdout.on('error', () => undefined);
 try {
   await keep();

@@ -7,13 +7,13 @@ export interface PostgresProxy extends AsyncDisposable {
   readonly url: string;
   /**
    * `cut-before`: the server never hears of it. `cut-after`: the server does it, and the answer is lost. `close-after`: the
-   * same, and from that moment on nobody gets through. `panic-after`: the server does it, and its last words are those of
+   * same, and from that moment on no connection gets through. `panic-after`: the server does it, and its last words are those of
    * one that has no disk left to write ahead.
    */
   fate: CommitFate;
   /** How often the fate was met. */
   readonly cuts: number;
-  /** Nobody gets through, as if the network were gone; what is connected is cut. */
+  /** No connection gets through, as if the network were gone; open ones are cut. */
   isClosed: boolean;
 }
 
@@ -76,7 +76,7 @@ export async function openPostgresProxy(target: string): Promise<PostgresProxy> 
       answers = Buffer.concat([answers, chunk]);
       const end = answers.indexOf(COMMITTED);
       if (end === -1) return;
-      // Done there; nobody here will know.
+      // Done there; this side never knows.
       if (doom === 'cut-after') return cut();
       if (doom === 'close-after') {
         proxy.isClosed = true;

@@ -4,7 +4,7 @@ import { type PostgresServer, startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The port where the URL of this run's PostgreSQL server is told; whoever asks first has it started. */
+    /** The port that returns the URL of this run's PostgreSQL server; the first request starts it. */
     postgresDoor: number;
   }
 }

@@ -22,7 +22,7 @@ export function testPostgresStore(
   through: (url: string) => string = (url) => url,
 ): void {
   const databases: FreshDatabase[] = [];
-  /** By the case that runs: each store it asks for has a database of its own. */
+  /** By the case that runs: each store it asks for has its own database. */
   let used = 0;
 
   async function open(): Promise<StoreUnderTest> {

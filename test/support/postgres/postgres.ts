@@ -33,14 +33,14 @@ async function run(sql: string): Promise<void> {
   }
 }
 
-/** A database of this test's own on the server of this run: empty, or like another one that nobody uses now. */
+/** A database for this test on the server of this run: empty, or like another one that is not in use now. */
 export async function freshDatabase({
   like,
 }: {
   readonly like?: FreshDatabase;
 } = {}): Promise<FreshDatabase> {
   const name = `reprise_test_${randomBytes(8).toString('hex')}`;
-  // Nobody can be connected to template0, so that many tests may copy it at once.
+  // No connection to template0 is possible, so that many tests may copy it at once.
   const template = like === undefined ? 'template0' : new URL(like.url).pathname.slice(1);
   await run(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = new URL(await postgresUrl());

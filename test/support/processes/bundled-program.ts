@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BUNDLED } from './bundled-command.ts';
 
-/** What tests start again and again, or import in a process of its own, and where its source is. */
+/** What tests start again and again, or import in a separate process, and where its source is. */
 export type ProgramName =
   | 'driver'
   | 'open-store'

@@ -19,7 +19,7 @@ import { bundleCommand } from '../../../scripts/bundle.ts';
 import { BUNDLED, PACKAGE } from './bundled-command.ts';
 import { PROGRAMS } from './bundled-program.ts';
 
-/** Each is a file of its own: it shares nothing with the program that starts it. */
+/** Each is a separate file: it shares nothing with the program that starts it. */
 const THREADS: Readonly<Record<string, string>> = {
   thread: 'src/store/sqlite/threads/thread.ts',
   'search-thread': 'src/store/sqlite/threads/search-thread.ts',
@@ -27,7 +27,7 @@ const THREADS: Readonly<Record<string, string>> = {
 /** By which their starters find them, and where each would stand if it were built as well. */
 const WHERE = 'import.meta.url';
 const builtAs = (name: string): string => JSON.stringify(pathToFileURL(`${BUNDLED}/${name}`).href);
-/** What is said otherwise in those that start them. */
+/** Texts that are replaced in the programs that start them. */
 const STARTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/testing/crash/driver-process.ts': { [WHERE]: builtAs('crash/driver-process.js') },
 };
@@ -115,7 +115,7 @@ async function bundle(
   const inOrder = [...chunks].sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)));
   for (const chunk of inOrder) {
     if (chunk.type !== 'chunk') throw new Error(`${chunk.fileName} is no program`);
-    // Whoever loads such a part would run that program beside its own.
+    // A program that loads such a part would run that program beside its own.
     const programs = chunk.imports.filter((name) =>
       chunks.some((each) => each.fileName === name && isEntry(each)),
     );

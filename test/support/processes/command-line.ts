@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { COMMAND } from './bundled-command.ts';
 import { cliEnv } from './cli-env.ts';
 
-/** What a test's command starts from: no colours, no home and no server of whoever runs it. */
+/** The environment of a test's command: no colors, and no home or server of the user who runs the tests. */
 export const ENVIRONMENT: NodeJS.ProcessEnv = cliEnv();
 
 export interface Ran {
@@ -29,7 +29,7 @@ export function reprise(args: readonly string[], { env = {}, ...options }: RunOp
   });
 }
 
-/** The same beside this process: servers of a test go on answering. */
+/** The same beside this process: servers of a test keep answering. */
 export async function runBeside(
   args: readonly string[],
   { env = {}, input = '', ...options }: RunOptions = {},

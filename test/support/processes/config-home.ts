@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts';
 import { rememberTrust } from '../../../src/config/trust.ts';
 
-/** A project's folder and a user's, and nothing of whoever runs the tests. */
+/** A project's folder and a user's, and nothing of the user who runs the tests. */
 export class ConfigHome implements Disposable {
   readonly root: string = mkdtempSync(join(tmpdir(), 'reprise-config-'));
   readonly cwd: string = join(this.root, 'project');

@@ -101,7 +101,7 @@ export function testContention(
           must(sender, { op: 'put', key: SESSION.key, body: { n }, idempotencyKey: randomUUID() }),
         ]);
         if (released['item'] === null) {
-          // The lease is gone. Whoever put after that must have been told that nobody is there.
+          // The lease is gone. A put after that must have got the answer that no process holds it.
           expect(put['held'], `message ${n} is stranded`).toBe(false);
           await must(sender, { op: 'lease', id, waitMs: 0 });
           expect(await runAll(sender)).toBe(1);
@@ -146,7 +146,7 @@ export interface HolderEnds {
   readonly signals: readonly NodeJS.Signals[];
 }
 
-/** T41: a holder that ends in the middle of its work is in nobody's way, however long its lease would last. */
+/** T41: a holder that ends in the middle of its work blocks no other, however long its lease would last. */
 export function testHolderEnds(options: () => DriverOptions, { ends, signals }: HolderEnds): void {
   const testEnd = async (what: string, source: string, end: (child: ChildProcess) => void): Promise<void> => {
     await using other = await startDriver(options());

@@ -1,7 +1,7 @@
 /**
  * An engine behind a pipe that receives messages as a channel would deliver them, to be killed at any moment. Speaks
  * the protocol of the crash kit. What its model was sent and its tools did stands in files of the home. Without a home
- * it waits until it is told which store to open; it can go from one to another.
+ * it waits for an order that names the store to open; it can change from one to another.
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';

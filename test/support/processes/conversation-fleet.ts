@@ -125,7 +125,7 @@ export class ConversationFleet implements AsyncDisposable {
     this.#fleet[at] = next;
   }
 
-  /** Until somebody says that he has it. A process that dies with it in hand said nothing. */
+  /** Until a process reports that it has it. One that dies with it in hand has reported nothing. */
   async #deliver(sent: Sent, random: Random): Promise<void> {
     for (;;) {
       const driver = this.#fleet[random.integer(0, this.#fleet.length - 1)];
@@ -168,7 +168,7 @@ async function must(driver: DriverProcess, command: { readonly op: string }): Pr
   if (!answer.ok) throw new Error(`${command.op}: ${JSON.stringify(answer)}`);
 }
 
-/** The model fails sometimes, and that is all that may: whoever ran a session was alone with it. */
+/** The model fails sometimes, and nothing else may: a process that ran a session was alone with it. */
 async function judgeFailures(store: Store, messages: readonly Sent[]): Promise<string[]> {
   const wrong: string[] = [];
   for (const { delivery, receipts } of messages) {

@@ -99,7 +99,7 @@ export function testKills({ options, rounds, records, onIntact = () => undefined
       said.push('from a');
       a.kill('SIGSTOP');
       const taken = await b.send({ op: 'lease', id: 's', ttlMs: 60_000, waitMs: 20_000 });
-      // Stopped inside of a transaction it keeps everybody out, which is another story (T26).
+      // Stopped inside of a transaction it keeps all others out, which another test covers (T26).
       if (taken['code'] === 'STORE_BUSY') {
         a.kill('SIGCONT');
         await a.send({ op: 'release', id: 's' });

@@ -76,7 +76,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  /** The prompt, empty, with the cursor behind it. */
+  /** The prompt, empty, with the cursor after it. */
   async prompt(): Promise<void> {
     await this.until(() => this.#screen.isPrompt);
   }

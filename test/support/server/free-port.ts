@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
 /**
- * Below those the system gives to callers: one of them would take the port while nobody listens, and a client that
+ * Below those the system gives to callers: one of them would take the port while no server listens, and a client that
  * tries again and again would in the end be connected to itself.
  */
 const [LOWEST_PORT, PORTS] = [20_000, 10_000];
@@ -23,7 +23,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Nothing here speaks UDP: who holds that port of the same number has the right to the other, also while nobody listens. */
+/** Nothing here speaks UDP: the holder of that UDP port may also use the TCP port, also while no server listens. */
 async function claim(port: number): Promise<boolean> {
   const sign = createSocket('udp4').unref();
   return await new Promise<boolean>((resolve) => {

@@ -41,7 +41,7 @@ export interface Ask {
   readonly body?: unknown;
   /** Null: none. */
   readonly token?: string | null;
-  /** Unset: a connection of its own, closed with the answer. */
+  /** Unset: a new connection, closed with the answer. */
   readonly agent?: Agent;
   /** Where the server is reached; unset: 127.0.0.1. */
   readonly host?: string;
@@ -132,7 +132,7 @@ export function ask(
   });
 }
 
-/** Read as far as somebody asks: whoever only counts answers does not pay for what they say. */
+/** Read as far as the caller asks: one that only counts answers does not pay for their content. */
 class HttpAnswer implements Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

@@ -18,8 +18,8 @@ export interface ServerVerdict {
 const HEADER: SeenEntry = { seq: 1, entry: { type: 'session' } };
 
 /**
- * What a new process finds in a store after its server is gone: everything clients were told, once and in order, and
- * one whole answer behind each message.
+ * What a new process finds in a store after its server is gone: everything clients were sent, once and in order, and
+ * one whole answer after each message.
  */
 export async function judgeServer(
   options: DriverOptions,

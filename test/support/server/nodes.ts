@@ -58,7 +58,7 @@ export interface Nodes extends AsyncDisposable {
   readonly nodes: readonly OpenedServer[];
 }
 
-/** Servers with an engine each on one store that reaches them all. Only the first runs what nobody else has begun. */
+/** Servers with an engine each on one store that reaches them all. Only the first runs sessions that no server runs. */
 export async function openNodes(
   models: readonly Model[],
   options: Partial<RepriseOptions> = {},

@@ -14,7 +14,7 @@ export function cannotProxy(kind: ProxyKind): string | undefined {
   return error === undefined && status === 0 ? undefined : `no ${kind} on the PATH`;
 }
 
-/** What docs/deploy.md tells people to write, word by word. */
+/** The configurations of docs/deploy.md, word by word. */
 function documented(kind: ProxyKind): string {
   const text = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');
   const [, block] = new RegExp(`^\`\`\`${kind}\\n(.*?)^\`\`\`$`, 'ms').exec(text) ?? [];
@@ -26,7 +26,7 @@ function documented(kind: ProxyKind): string {
 function configOf(kind: ProxyKind, folder: string, port: number, target: string): string {
   const own = documented(kind).replaceAll('127.0.0.1:4747', new URL(target).host);
   if (!own.includes(new URL(target).host)) throw new Error('the documented address is another one now');
-  // Without certificates: whoever has the name has those.
+  // Without certificates: only the owner of a public name has those.
   if (kind === 'caddy')
     return `{\n  admin off\n  auto_https off\n}\n${own.replace('agents.example {', `http://agents.example:${port} {`)}`;
   return `daemon off;
@@ -59,7 +59,7 @@ export class RealProxy implements AsyncDisposable {
 
   static async before(kind: ProxyKind, target: string): Promise<RealProxy> {
     const folder = mkdtempSync(join(tmpdir(), `reprise-${kind}-`));
-    // Its workers are somebody else.
+    // Its workers run as another user.
     chmodSync(folder, 0o755);
     const port = await freePort();
     const file = join(folder, 'config');
@@ -70,7 +70,7 @@ export class RealProxy implements AsyncDisposable {
         : ['run', '--config', file, '--adapter', 'caddyfile'];
     const child = spawn(kind, args, {
       stdio: ['ignore', 'ignore', 'pipe'],
-      // It keeps what it makes where it belongs to nobody else.
+      // It keeps its files in a folder that only it uses.
       env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
     });
     const proxy = new RealProxy(port, folder, child);

@@ -13,7 +13,7 @@ import { TOKEN } from './http.ts';
 export interface ServeOptions {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** Unset: a folder of its own, removed at the end. */
+  /** Unset: a temporary folder, removed at the end. */
   readonly home?: string;
 }
 
@@ -78,7 +78,7 @@ export class ServeProcess implements AsyncDisposable {
       throw new Error(`the server ended before it listened: ${this.#stderr}`);
     });
     await Promise.race([once(createInterface({ input: child.stdout }), 'line'), gone]);
-    gone.catch(() => undefined); // told above, if it was before it listened
+    gone.catch(() => undefined); // reported above, if it was before it listened
   }
 
   /** Resolves when it is gone, within seconds, with its exit code or the signal that ended it. */

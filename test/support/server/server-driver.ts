@@ -1,6 +1,6 @@
 /**
  * A server in its own process, to be killed: `node server-driver.ts <home> <port> <answers>`. It prints its address when
- * it listens. An answer that ends with `…` comes word by word and then hangs for ever; `#n` is n numbers, which come
+ * it listens. An answer that ends with `…` comes word by word and then hangs forever; `#n` is n numbers, which come
  * when a line comes in.
  */
 import { createInterface } from 'node:readline';

@@ -42,7 +42,7 @@ interface Heard {
   readonly last: string;
 }
 
-/** What somebody was told about a message, to be compared with what is stored. */
+/** What a client received about a message, to be compared with what is stored. */
 export interface ToldMessage {
   readonly sessionId: string;
   readonly text: string;
@@ -50,11 +50,11 @@ export interface ToldMessage {
 }
 
 /**
- * Clients of one server that may be killed at any time: each says things by both doors, reads, lists and listens.
- * Everything that was said stands in a history as the server answered it; an answer that did not come is asked for
+ * Clients of one server that may be killed at any time: each sends messages on both routes, reads, lists and listens.
+ * Everything that was sent stands in a history as the server answered it; an answer that did not come is asked for
  * again with the same key.
  *
- * None of them pauses: whoever is answered does the next thing at once, on the connection it has. The only wait is for
+ * None of them pauses: after an answer, a client does the next thing at once, on its connection. The only wait is for
  * the oldest of its messages when `MAX_OPEN` are unanswered, and that is a stream until its end, not a row of questions.
  * What is read and listed is received whole and counted, but not parsed: it is the server that is measured.
  */
@@ -110,7 +110,7 @@ export class ServerLoad {
         throw new Error(`the load does not move: ${this.acknowledged} of ${goal}; ${this.errors.join('; ')}`);
   }
 
-  /** Begins nothing more, and resolves when everything that was said is known and has ended. */
+  /** Starts nothing more, and resolves when everything that was sent is known and has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#running;
@@ -121,7 +121,7 @@ export class ServerLoad {
     // Few share a session, so that the messages they have open fit into its queue.
     const sessionId = sessions[at % sessions.length] ?? sessions[0];
     const open: string[] = [];
-    // A connection nobody used for a second is left before the server leaves it: what was lost is the server's fault.
+    // A connection that was idle for a second is left before the server leaves it: what was lost is the server's fault.
     const agent = new Agent({ keepAlive: true, maxSockets: 1, agentKeepAliveTimeoutBuffer: 4000 });
     try {
       while (!this.#isStopping) {
@@ -141,7 +141,7 @@ export class ServerLoad {
     }
   }
 
-  /** Durable when it is answered, and only then; until somebody says so it is sent again. */
+  /** Durable when it is answered, and only then; until then it is sent again. */
   async #append(attempt: Attempt, random: Random, agent: Agent): Promise<string> {
     const { key, session } = attempt;
     const mode = random.chance(0.1) ? 'reject' : 'followup';
@@ -159,7 +159,7 @@ export class ServerLoad {
         return String(answer.json['inboxId']);
       }
       this.history.settle(key, answer === undefined ? UNKNOWN : REFUSED);
-      // Busy is what it asked to be told; whoever had no answer yet goes on asking.
+      // Busy is the expected answer; a client without any answer yet asks again.
       if (answer !== undefined && answer.json.code !== 'SESSION_BUSY') {
         this.errors.push(`${answer.status} ${answer.text}`);
         return '';
@@ -203,7 +203,7 @@ export class ServerLoad {
     const answer = await this.#ask(path, { agent });
     if (answer === undefined) return;
     this.counts[act]++;
-    // Nobody has spoken to it yet.
+    // It has no messages yet.
     const isNew = act === 'read' && answer.status === 404;
     if (answer.status !== 200 && !isNew) this.errors.push(`${act}: ${answer.status} ${answer.text}`);
   }
@@ -241,7 +241,7 @@ export class ServerLoad {
     }
   }
 
-  /** The last event of a stream, read to its end or for so many frames; undefined: it broke off. */
+  /** The last event of a stream, read to its end or for this many frames; undefined: it broke off. */
   async #listen(
     query: string,
     { agent, frames }: { agent: Agent; frames?: number },
@@ -279,7 +279,7 @@ export class ServerLoad {
     }
   }
 
-  /** Undefined: no answer came, and nobody knows what was done. */
+  /** Undefined: no answer came, and the outcome is unknown. */
   async #ask(path: string, options: Parameters<typeof ask>[2] = {}): Promise<HttpAnswer | undefined> {
     try {
       const answer = await ask(this.#options.port, path, options);

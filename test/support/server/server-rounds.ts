@@ -15,7 +15,7 @@ export interface ServerRounds {
 }
 
 const SESSIONS = ['s1', 's2', 's3', 's4', 's5', 's6'] as const;
-/** Nobody waits for a second sentence here. */
+/** No debounce here. */
 const QUEUE = JSON.stringify({ mode: 'followup', debounceMs: 0 });
 
 /** T22: `reprise serve` under 16 clients, killed again and again; throws where anything was lost, doubled or invented. */

@@ -17,7 +17,7 @@ export interface OpenedServer extends AsyncDisposable {
 
 export const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** A real server on loopback, with an engine on a memory store unless told otherwise. */
+/** A real server on loopback, with an engine on a memory store by default. */
 export async function openServer(
   model: Model,
   options: Partial<RepriseOptions> = {},
@@ -50,7 +50,7 @@ export interface RawFrame {
   readonly event: StreamEvent;
 }
 
-/** Reads frames by the letter of the format, and nothing more lenient than that: what is no frame of ours fails. */
+/** Reads frames by the letter of the format, and nothing more lenient than that: any other frame fails. */
 export async function* frames(response: Response): AsyncGenerator<RawFrame, void, undefined> {
   if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
   const decoder = new TextDecoder();
@@ -89,7 +89,7 @@ export function textOf(events: readonly StreamEvent[]): string {
   return text;
 }
 
-/** A promise that somebody else keeps. */
+/** A promise that other code resolves. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: resolve };

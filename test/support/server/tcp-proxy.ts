@@ -65,7 +65,7 @@ export class TcpProxy implements AsyncDisposable {
     });
   }
 
-  /** Everything held back goes on its way; whoever was refused may come again. */
+  /** Everything held back is sent; refused clients may connect again. */
   async heal(): Promise<void> {
     this.#held.clear();
     this.#trap = undefined;
@@ -82,7 +82,7 @@ export class TcpProxy implements AsyncDisposable {
     this.#pairs.clear();
   }
 
-  /** Nobody listens here any more; connections that are there stay. */
+  /** It stops listening here; open connections stay. */
   refuse(): void {
     this.#server.close();
     this.#server = this.#listener();
@@ -128,7 +128,7 @@ export class TcpProxy implements AsyncDisposable {
       this.#trap = undefined;
       this.hold('up', 'down');
       if (trap.way === 'up') from.unshift(chunk);
-      // Sent in spite of the hold: the server gets it, and nobody hears what it says.
+      // Sent in spite of the hold: the server gets it, and its answer is lost.
       if (trap.way === 'down') to.write(chunk);
       trap.sprung();
     });

@@ -21,7 +21,7 @@ export interface ConvlogHome {
   open(): Promise<Store>;
   close(store: Store): Promise<void>;
   file(name?: string): string;
-  /** What the lines of a file say; lines that are none are undefined. */
+  /** The records of a file's lines; undefined for other lines. */
   said(name?: string): (string | undefined)[];
   sql(text: string): Record<string, unknown>[];
 }

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-/** What another tool may append to a transcript of ours. */
+/** What another tool may append to one of our transcripts. */
 export const FOREIGN_KINDS = ['message', 'several', 'unknown', 'blank'] as const;
 export type ForeignKind = (typeof FOREIGN_KINDS)[number];
 

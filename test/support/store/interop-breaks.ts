@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/index.ts';
 
-/** A store that fails at the append after so many: whoever writes through it is cut short. */
+/** A store that fails after a given number of appends: its writer is cut short. */
 export function breakAfter(store: Store, appends: number): Store {
   let left = appends;
   return new Proxy(store, {

@@ -4,7 +4,7 @@ import type { ThreadOptions } from '../../../src/store/sqlite/threads/protocol.t
 import { storageWork } from '../../../src/store/sqlite/threads/storage-work.ts';
 import { serve } from '../../../src/store/sqlite/threads/thread-talk.ts';
 
-/** What kept-worker.ts starts: does the work of one storage thread after the other, each at a port of its own. */
+/** What kept-worker.ts starts: does the work of one storage thread after the other, each at its own port. */
 export interface Job {
   readonly port: MessagePort;
   readonly isSearch: boolean;

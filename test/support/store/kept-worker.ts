@@ -66,7 +66,7 @@ export class Worker extends EventEmitter {
 
   readonly #onExit = (code: number): void => {
     this.#isOver = true;
-    // What it said before its end is heard before its end.
+    // Messages that it sent before its end arrive before its end.
     for (
       let said = receiveMessageOnPort(this.#port);
       said !== undefined;
@@ -83,7 +83,7 @@ export class Worker extends EventEmitter {
     this.#keep();
   };
 
-  /** Two ports tell in no order: nothing that was answered before the end may come behind it. */
+  /** Two ports have no common order: nothing that was answered before the end may arrive after it. */
   #keep(): void {
     if (!this.#isWorkOver || !this.#isPortClosed) return;
     this.#isOver = true;

@@ -6,7 +6,7 @@ import { succeeds } from './store-faults.ts';
 /** The superuser writes whatever the mode says, but not what is immutable. */
 const isRoot = process.getuid?.() === 0;
 
-/** From now on nobody who runs these tests can write it. */
+/** From now on the user who runs these tests cannot write it. */
 export function lock(path: string): boolean {
   if (isRoot) return succeeds('chattr', '+i', path);
   chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400);

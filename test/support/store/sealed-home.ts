@@ -14,11 +14,11 @@ export interface SealedSession {
   readonly bytes?: number;
   /** A compaction at the end leaves so many messages in the context. */
   readonly keep?: number;
-  /** When all of it was said; by default at one moment of 2025. */
+  /** The time of all messages; by default one moment of 2025. */
   readonly at?: string;
   /** What a message says besides its number. */
   readonly say?: (number: number) => string;
-  /** When each message was said, where not at one moment. */
+  /** The time of each message, if they differ. */
   readonly saidAt?: (number: number) => string;
 }
 

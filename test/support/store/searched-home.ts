@@ -19,7 +19,7 @@ import { writeSealedSession } from './sealed-home.ts';
 
 const TOPICS = ['red foxes', '明天的会议', 'привет мир', 'foo.bar(baz)', '--dry-run', '😀 smiles', 'plans'];
 
-/** Words nobody and somebody said, of one, two and more characters, in several scripts. */
+/** Words that occur and words that do not, of one, two and more characters, in several scripts. */
 export const QUERIES: readonly SearchQuery[] = [
   ...[
     'foxes',
@@ -58,7 +58,7 @@ export function removeHome(home: string): void {
   rmSync(home, { recursive: true, force: true });
 }
 
-/** Everything that was said and can be found. */
+/** Everything that was sent and can be found. */
 export async function readEverything(store: Store): Promise<PlainSearchable[]> {
   const { sessions } = await store.list({ limit: 1000 });
   const all = sessions.map(async ({ id, sessionKey: key }) => ({

@@ -87,7 +87,7 @@ export class TestHome implements Disposable {
 export interface RunOptions {
   readonly count: number;
   readonly sizes?: readonly number[];
-  /** A transcript that has each line before the next one is said; lines said at once would be one write. */
+  /** A transcript that has each line before the next one is appended; lines appended at once would be one write. */
   readonly followed?: string;
 }
 

@@ -4,7 +4,7 @@ import { appendCommand, type History } from '../../../testing/crash/history.ts';
 import { type HistoryReport, judgeHistory, type SeenEntry } from '../../../testing/crash/judge.ts';
 import { failure } from '../../../testing/crash/serve.ts';
 
-/** An attempt of a history on a store of this process, and what it said. */
+/** An attempt of a history on a store of this process, and its answer. */
 export async function appendTo(store: Store, history: History, key: string): Promise<Answer> {
   const attempt = history.attempts.get(key);
   if (attempt === undefined) throw new RangeError(key);

@@ -10,7 +10,7 @@ const homes: string[] = [];
 async function open(kind: StoreKind): Promise<StoreUnderTest> {
   const home = mkdtempSync(join(tmpdir(), `reprise-${kind}-`));
   homes.push(home);
-  // What survives a power cut is the crash suite's question; here nobody has to wait for a disk.
+  // What survives a power cut is tested by the crash suite; these tests need not wait for a disk.
   const options = { kind, home, durability: 'os' } as const;
   let store = await openStore(options);
   return {

@@ -70,7 +70,7 @@ describe('an index', () => {
     ['of another home', () => sql("UPDATE meta SET value = 'elsewhere' WHERE name = 'origin'")],
     ['without a table', () => sql('DROP TABLE docs')],
   ];
-  test.each(changes)('that was found to be %s is rebuilt, and searches miss nothing', async (_name, change) => {
+  test.each(changes)('that was found to be %s is rebuilt, and nothing is missed', async (_name, change) => {
     expect(searcher.index()).toBe(true);
     searcher.close();
     change();
