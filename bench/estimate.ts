@@ -6,7 +6,7 @@ const CODE =
   'export function next(id: string, { limit = 20 }: Options = {}): Promise<Page> {\n  return read(id, limit);\n}\n';
 const CHINESE = '数据库在写入之前会先把改动记录到日志里，这样即使机器突然断电也能恢复。';
 
-/** Short enough for a round that nobody interrupts. */
+/** Short enough for a round without an interruption. */
 const KILOBYTES = 500;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 

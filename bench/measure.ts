@@ -1,7 +1,7 @@
 /** One measured comparison. The ratio is always ours over the other arm, whatever the unit. */
 export interface Row {
   readonly work: string;
-  /** What nobody can be faster than, or the same work at a smaller size. */
+  /** A lower bound that no implementation can beat, or the same work at a smaller size. */
   readonly limit: string;
   readonly limitValue: number;
   readonly oursValue: number;
@@ -21,7 +21,7 @@ export interface Task {
 
 interface Asked {
   readonly work: string;
-  /** Bound of ours over limit. */
+  /** The goal: the highest ratio of our figure to the limit. */
   readonly goal: number;
 }
 
@@ -145,7 +145,7 @@ export function rate(
 /** Microseconds per run in which the main thread was not free for anything else. */
 export function busyTime(name: string, run: (caller: number) => unknown, { callers }: LoadOptions): Arm {
   const slice = async (ms: number): Promise<number[]> => {
-    // The measure is kept per turn of the loop, so the slice gets turns of its own.
+    // The measure is kept per turn of the loop, so the slice gets separate turns.
     await nextTurn();
     const before = performance.eventLoopUtilization();
     const runs = await load(run, callers, ms);

@@ -8,7 +8,7 @@ import { nextTurn, transcriptBytes } from './payload.ts';
 
 const CALLERS = 64;
 const CONNECTIONS = 10;
-/** What nobody can do with less: the same two lines in one statement, which is one round trip and one commit. */
+/** The least possible work: the same two lines in one statement, which is one round trip and one commit. */
 const INSERT = 'INSERT INTO raw_lines (session_id, seq, line) VALUES ($1, $2, $4), ($1, $3, $5)';
 
 export interface Server extends AsyncDisposable {

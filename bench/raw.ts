@@ -6,7 +6,7 @@ import { parseAll } from './payload.ts';
 const syncLater = promisify(fdatasync);
 const LF = 10;
 
-/** Plain append-only files: what the operating system can do when nobody keeps an index. */
+/** Plain append-only files: what the operating system can do without an index. */
 export class RawFiles implements Disposable {
   readonly #descriptors: readonly number[];
 

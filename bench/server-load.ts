@@ -7,7 +7,7 @@ const APPEND_GOAL_MS = 100;
 const DELAY_GOAL_MS = 100;
 
 /**
- * `reprise serve` under clients that never pause (T91; what each does is said in test/support/server/server-load.ts). They
+ * `reprise serve` under clients that never pause (T91; test/support/server/server-load.ts describes them). They
  * share the machine with it, so on few cores the rows hold what the clients cost as well: the note says how much.
  */
 export function serverLoadTasks({ serverSeconds: seconds }: Scale): Task[] {

@@ -24,24 +24,24 @@ const QUIET = { info: () => undefined, warn: () => undefined, error: () => undef
 
 type Arm = (listeners: number) => Promise<number>;
 
-/** Events to many who listen: what each costs the thread that tells them, the turn included. */
+/** Events to many listeners: what each costs the thread that emits them, the turn included. */
 export function streamTasks(): Task[] {
   return [
     compareArms({
-      work: `tell ${DELTAS} deltas to ${MANY} listeners over HTTP, beside Hono's helper`,
+      work: `emit ${DELTAS} deltas to ${MANY} listeners over HTTP, beside Hono's helper`,
       listeners: MANY,
       limit: ["Hono's streamSSE", helperCost],
       goal: 0.5,
     }),
     compareArms({
-      work: `tell ${DELTAS} deltas to ${MANY} listeners over HTTP, beside one write each`,
+      work: `emit ${DELTAS} deltas to ${MANY} listeners over HTTP, beside one write each`,
       listeners: MANY,
       limit: ['node:http, one write per event', rawCost],
-      // Four times as quick, by one write for all that is told in one turn of the loop.
+      // Four times as quick, by one write for all events of one turn of the loop.
       goal: 0.25,
     }),
     compareArms({
-      work: `tell ${DELTAS} deltas to 1 listener over HTTP, beside Hono's helper`,
+      work: `emit ${DELTAS} deltas to 1 listener over HTTP, beside Hono's helper`,
       listeners: 1,
       limit: ["Hono's streamSSE", helperCost],
       // One listener pays for the turn alone, which is most of it.
@@ -75,7 +75,7 @@ function compareArms({ work, listeners, limit: [name, limitCost], goal }: Compar
       oursValue: median(ours),
       unit: 'us per event',
       goal,
-      note: 'processor time of the main thread; the turn that tells them is included',
+      note: 'processor time of the main thread; the turn that emits them is included',
     });
   };
   return { work, run };
@@ -114,7 +114,7 @@ async function rawCost(listeners: number): Promise<number> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const cost = await measured(port, '/', listeners, () => {
-    // Node gathers what is written in one turn of the loop, so each event has one of its own.
+    // Node gathers what is written in one turn of the loop, so each event has a separate turn.
     void tellAll((id, data) => {
       for (const response of open) response.write(`id: ${id}\ndata: ${data}\n\n`);
     }, 1);
@@ -175,7 +175,7 @@ async function openServed(model: Model): Promise<ServedTurn> {
   };
 }
 
-/** Megabytes of the heap and its buffers after as much was told as 100 clients that do not read would have to be kept. */
+/** Megabytes of the heap and its buffers after events that 100 clients do not read. */
 function memoryTask(): Task {
   const work = `memory: ${MANY} clients that do not read, beside none`;
   const run: Task['run'] = async () => {
@@ -183,12 +183,12 @@ function memoryTask(): Task {
     const deaf = await heldWith(MANY);
     return makeRow({
       work,
-      limit: 'nobody listens',
+      limit: 'no listener',
       limitValue: none,
       oursValue: deaf,
       unit: 'MB',
       goal: 2,
-      note: `${DEAF_DELTAS.toLocaleString('en')} deltas of 1 KB are told meanwhile`,
+      note: `${DEAF_DELTAS.toLocaleString('en')} deltas of 1 KB are emitted meanwhile`,
     });
   };
   return { work, run };

@@ -92,7 +92,7 @@ async function untilEnd(args: readonly string[]): Promise<number> {
   return took;
 }
 
-/** Until a server takes a connection; when it answers is told beside. */
+/** Until a server accepts a connection; the time of its first answer is reported separately. */
 async function untilListening(
   args: readonly string[],
   port: number,

@@ -72,7 +72,7 @@ async function openEngine(folder: string, store: (typeof KINDS)[number]): Promis
 
 let sessions = 0;
 
-/** A session of its own with so many messages, which has had its first turn. */
+/** A new session with so many messages, which has had its first turn. */
 async function newSession({ reprise }: Pick<Engine, 'reprise'>, messages: number): Promise<Session> {
   const session = await reprise.session(`agent:main:direct:turn-${++sessions}`);
   const entries = Array.from({ length: messages / 2 }, nextTurn).flat();

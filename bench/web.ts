@@ -14,7 +14,7 @@ const TOKEN = 'a-token-for-measuring-that-is-long-enough';
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const FEW = 100;
 const BYTES = 600;
-/** Messages the context of a long session keeps: the page shows them and some that were summed up. */
+/** Messages the context of a long session keeps: the page shows them and some that were compacted. */
 const KEPT = 100;
 
 /** The page as a person meets it, in the Chromium of the machine. */
@@ -126,7 +126,7 @@ async function openServed(home: string, sessions: readonly Session[]): Promise<S
   };
 }
 
-/** In a profile of its own, so that nothing is cached. */
+/** In a new profile, so that nothing is cached. */
 async function firstPaint({ browser, url }: Served, path: string): Promise<number> {
   const page = await browser.newPage();
   await page.goto(url + path);

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/web');
 const SOURCES = ['web/**/*.*', 'src/client/*.ts', 'src/errors.ts', 'package-lock.json'];
 
-/** Builds where there is none, or an older one. Answers whether it did. */
+/** Builds the page if it is missing or older than its sources. @returns whether it did. */
 export async function ensureWeb(): Promise<boolean> {
   const newest = Math.max(
     ...globSync(SOURCES, { cwd: root }).map((file) => statSync(join(root, file)).mtimeMs),
@@ -43,12 +43,12 @@ export async function buildWeb(isThere?: () => boolean): Promise<void> {
   }
 }
 
-/** So often somebody else may put theirs in place between our two steps. */
+/** How often another process may put its build in place between our two steps. */
 const MAX_TRIES = 100;
 
 /**
- * A folder cannot be renamed onto one that has files, so an old one goes first; whoever else does the same is as good.
- * What is there already, as the caller sees it, is left in its place: for a moment there would be none.
+ * A folder cannot be renamed onto one that has files, so an old one is moved away first. If another process does the same,
+ * its build is as good. A folder that `isThere` accepts is left in place: without it, the page would be missing for a moment.
  */
 export function replaceFolder(
   target: string,
@@ -68,7 +68,7 @@ export function replaceFolder(
     try {
       renameSync(target, old);
     } catch (error) {
-      // Somebody else has just moved it.
+      // Another process has just moved it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     } finally {
       rmSync(old, { recursive: true, force: true });

@@ -18,7 +18,7 @@ for (const thread of ['thread', 'search-thread'])
     rmSync(join('dist/src/store/sqlite/threads', `${thread}.${extension}`), { force: true });
 await bundleThreads('dist/src/store/sqlite/threads');
 
-// Nobody imports the command: it is run, from files made for starting.
+// No program imports the command: it is run, from files made for starting.
 rmSync(join('dist/src', 'cli'), { recursive: true });
 await bundleCommand(join('dist', 'command'));
 await buildWeb();

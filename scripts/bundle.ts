@@ -32,7 +32,7 @@ const SERVER = /src\/cli\/commands\/serve-parts\.ts$/;
 
 /**
  * The command in few files, because finding and linking modules is most of its start. Each storage thread is
- * one of its own: it shares nothing with the main thread but its name.
+ * a separate file: it shares nothing with the main thread but its name.
  */
 export async function bundleCommand(outDir: string): Promise<void> {
   const bundled = new Set<string>();
@@ -88,7 +88,7 @@ async function bundle(
     ssr: { target: 'node', noExternal: BUNDLED },
     plugins: [
       {
-        // commander starts programs for subcommands that are files, which none of ours is.
+        // commander starts programs for subcommands that are files, which our commands are not.
         name: 'no-child-process',
         enforce: 'pre',
         resolveId: (id, importer) =>

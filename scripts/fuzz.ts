@@ -1,4 +1,4 @@
-/** The long form of T68: `npm run fuzz -- [seconds] [seed]`, one minute unless told otherwise. */
+/** The long form of T68: `npm run fuzz -- [seconds] [seed]`, one minute by default. */
 import { fuzz } from '../test/support/fuzz.ts';
 
 const [seconds = '60', seed = String(Date.now() % 2 ** 31)] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /**
- * The long form of test/simulation: many people, many messages, runners that die, on a store with threads of its own.
- * `npm run soak -- --messages 10000 --seed 1 --minutes 5` goes on with the next seeds until the time is over.
- * `npm run soak -- --server 60` is the long form of T91 instead: 16 clients at a real server for so many seconds.
+ * The long form of test/simulation: many people, many messages, runners that die, on a store with real threads.
+ * `npm run soak -- --messages 10000 --seed 1 --minutes 5` continues with the next seeds until the time is over.
+ * `npm run soak -- --server 60` is the long form of T91 instead: 16 clients at a real server for 60 seconds.
  */
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

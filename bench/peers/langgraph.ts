@@ -1,4 +1,4 @@
-/** `npm run bench:peers`: a turn of a graph that LangGraph keeps beside a turn of ours, same messages, same run. */
+/** `npm run bench:peers`: a turn of a graph that LangGraph keeps beside one of our turns, same messages, same run. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
@@ -80,7 +80,7 @@ interface Turns {
   readonly saver: Saver;
 }
 
-/** Each slice has a thread, and a session, of its own: turns make it longer, and only LangGraph would pay for that. */
+/** Each slice has its own thread and session: turns make it longer, and only LangGraph would pay for that. */
 async function compareTurns({ name, length, store, saver }: Turns): Promise<void> {
   const row = await compareSlices(
     {
