@@ -31,7 +31,7 @@ export function webTasks(folder: string, { history, latency }: Scale): Task[] {
       rounds: latency.count,
       long: { id: 'long', messages: history, keep: KEPT },
     }),
-    openTask(`browser: open a session of ${many} messages that was never summed up (p50)`, {
+    openTask(`browser: open a session of ${many} messages that was never compacted (p50)`, {
       home: join(folder, 'web-open-whole'),
       // The bar at the top needs all of it, seconds after the last message is drawn.
       rounds: 3,
