@@ -43,7 +43,7 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await page.getByRole('link', { name: 'All chats' }).click();
   const names = page.locator('.admin-table tbody td:first-child');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43', 'telegram 42']);
-  // What is said meanwhile comes by itself.
+  // New messages appear by themselves.
   await hear(at, '44', 'Cy', 'And me?');
   await expect.poll(() => comeBack(page).then(() => names.count())).toBe(3);
   await page.getByRole('button', { name: 'Messages' }).click();
@@ -56,7 +56,7 @@ test('all channels are listed, found by channel, member and words, sorted, and r
   await page.getByText('Nothing matches these filters').waitFor();
   await page.getByLabel('Message text').fill('sundays');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 42']);
-  // How long ago it was goes on while it is shown.
+  // The age is updated while it is shown.
   await page.clock.fastForward('02:00:10');
   const times = page.locator('.admin-table time');
   await expect.poll(() => comeBack(page).then(() => times.allTextContents())).toEqual(['2 hr ago']);
@@ -153,7 +153,7 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
   const drawer = page.getByRole('complementary', { name: 'slack 7' });
   const box = drawer.getByRole('region');
   const line = (n: number) => box.locator(`[data-line="${n}"]`);
-  // Nothing is looked for: the last that was said.
+  // Without a search: the newest messages.
   await row.click();
   await expect.poll(() => isInSight(line(300))).toBe(true);
   await page.keyboard.press('Escape');
@@ -169,7 +169,7 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
     'umbrella',
   ]);
   expect(await complaintsOf(page)).toEqual([]);
-  // By keyboard, up to the first line: what was read stays where it was, and the keys go on.
+  // By keyboard, up to the first line: what was read stays where it was, and the keys keep working.
   const older = drawer.getByRole('button', { name: 'Show older' });
   await older.focus();
   const topOf = async (n: number): Promise<number> => (await line(n).boundingBox())?.y ?? Number.NaN;
@@ -300,7 +300,7 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
   expect(complaints).toEqual([]);
 });
 
-test('days are told as those of UTC, also where it is still yesterday', async () => {
+test('days are those of UTC, also where it is still yesterday', async () => {
   const usage = { input: 5, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 6 };
   await using at = await openServer(scripted([{ text: 'hello', usage }]));
   await (await at.chat({ message: 'hi', sessionId: 's' })).text();

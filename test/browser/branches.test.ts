@@ -48,7 +48,7 @@ function noise(side: number): Buffer {
 }
 
 describe('I-76 where a conversation branches', () => {
-  test('its message leads to each way it went on, after a retry and after an edit, and back', async () => {
+  test('its message leads to each branch, after a retry and after an edit, and back', async () => {
     await using at = await openServer(scripted(['one', 'two', 'three', 'four']));
     await talk(at, 'tell me');
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -82,14 +82,14 @@ describe('I-76 where a conversation branches', () => {
     }
     expect(await switcher(page).textContent()).toBe('‹1/3›');
     expect(await said(page).allTextContents()).toEqual(['tell me']);
-    // What is said now goes on from the branch that is shown.
+    // A new message continues the branch that is shown.
     await page.getByLabel('Message', { exact: true }).fill('and then?');
     await page.keyboard.press('Enter');
     await answers(page).getByText('four').waitFor();
     await expect.poll(() => said(page).allTextContents()).toEqual(['tell me', 'and then?']);
     await switcher(page).getByRole('button', { name: 'Next branch' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['two']);
-    // The one of this step: that of the step before goes when it is told.
+    // The toast of this step: that of the step before disappears when it arrives.
     await page.locator('.toast', { hasText: 'Branch 2 of 3' }).getByRole('button', { name: 'Undo' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['one', 'four']);
     await page.reload();
@@ -98,7 +98,7 @@ describe('I-76 where a conversation branches', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('an earlier message is said anew in its place, with its image, and what followed stays as a branch', async () => {
+  test('an earlier message is edited in its place, with its image, and what followed stays as a branch', async () => {
     const model = scripted(['one', 'two', 'three']);
     await using at = await openServer(model);
     // One in its line, one that is kept beside it.
@@ -118,7 +118,7 @@ describe('I-76 where a conversation branches', () => {
     await expect.poll(() => said(page).allTextContents()).toEqual(['look', 'go on']);
   });
 
-  test('the first of two messages that were answered together can be said anew', async () => {
+  test('the first of two messages that were answered together can be edited', async () => {
     await using at = await openServer(scripted(['together', 'alone']));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
@@ -154,7 +154,7 @@ describe('I-76 where a conversation branches', () => {
     await page.goto(`${at.url}/#/s/main/s`);
     await answers(page).getByText('two').waitFor();
     expect(await switcher(page).textContent()).toBe('‹2/2›');
-    // Somebody asks once more and comes back: what is said last is the same, and there is one branch more.
+    // Another client regenerates and comes back: the last message is the same, and there is one branch more.
     const { leaf } = await session.record();
     await again();
     await session.branch(leaf ?? '');
@@ -162,7 +162,7 @@ describe('I-76 where a conversation branches', () => {
     expect(await answers(page).allTextContents()).toEqual(['two']);
     await switcher(page).getByRole('button', { name: 'Previous branch' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['one']);
-    // Something else is done and taken back elsewhere before the button is pressed.
+    // Another client does and undoes something before the button is pressed.
     await session.undo();
     await session.redo();
     const undo = page.locator('.toast').getByRole('button', { name: 'Undo' });
@@ -174,7 +174,7 @@ describe('I-76 where a conversation branches', () => {
     expect(await switcher(page).count()).toBe(0);
   });
 
-  test('I-71 it is said anew, in its place, though its author is elsewhere before the server knows of it', async () => {
+  test('I-71 an edit stays in its place, though its author is elsewhere before the server accepts it', async () => {
     await using at = await openServer(scripted(['one', 'two', 'three']));
     await talk(at, 'tell me', 'go on');
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -197,7 +197,7 @@ describe('I-76 where a conversation branches', () => {
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
   });
 
-  test('I-71 what was said anew while nobody answers is in the field after a reload, still in place of its message', async () => {
+  test('I-71 an edit while the server is away is in the field after a reload, still in place of its message', async () => {
     await using at = await openServer(scripted(['one', 'two']));
     await talk(at, 'tell me');
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -218,7 +218,7 @@ describe('I-76 where a conversation branches', () => {
     await page.reload();
     await answers(page).getByText('one').waitFor();
     expect(await field.inputValue()).toBe('tell me everything');
-    // Another view loads nothing anew: what was typed since is there all the same.
+    // Another view loads nothing again: what was typed since is still in the field.
     await field.fill('tell me all');
     await page.getByRole('link', { name: 'Statistics' }).click();
     await field.waitFor({ state: 'detached' });
@@ -231,7 +231,7 @@ describe('I-76 where a conversation branches', () => {
     await page.goBack();
     await page.getByText('Editing. The current version stays as a branch.').waitFor();
     expect(await field.inputValue()).toBe('tell me all');
-    // From its first moment: nobody types into a field that is filled behind them.
+    // From its first moment: a user does not type into a field that is filled meanwhile.
     expect((await drawn.jsonValue()).find((value) => value !== undefined)).toBe('tell me all');
     await page.unroute('**/chat');
     await field.press('Enter');
@@ -241,7 +241,7 @@ describe('I-76 where a conversation branches', () => {
     expect(await field.inputValue()).toBe('');
   });
 
-  test('I-71 what was said anew and accepted while the page was loaded again is said once, sent a second time', async () => {
+  test('I-71 an edit that was accepted while the page was reloaded is stored once, though sent a second time', async () => {
     await using at = await openServer(scripted(['one', 'two']));
     await talk(at, 'tell me');
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);

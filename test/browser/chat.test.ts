@@ -70,7 +70,7 @@ describe('a chat in the browser', () => {
     await expect.poll(() => field(page).inputValue()).toBe('half a thought');
   });
 
-  test('messages that wait are counted and can be cancelled while the answer goes on', async () => {
+  test('queued messages are counted and can be cancelled while the answer continues', async () => {
     const { opened: opens, open } = gate();
     await using at = await openServer(scripted([{ wait: opens, text: 'first answer' }, 'never asked for']), {
       session: { queue: { mode: 'followup' } },
@@ -385,7 +385,7 @@ describe('a chat in the browser', () => {
     ).toBe('#6');
   });
 
-  test('a slash offers the commands; they are run, not said, and what they tell is shown', async () => {
+  test('a slash offers the commands; they are run, not sent as messages, and their answer is shown', async () => {
     const model = scripted(['hello']);
     await using at = await openServer(model);
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);

@@ -22,13 +22,13 @@ async function streamsCut(at: OpenedServer): Promise<number> {
   return Number(/^reprise_streams_cut_total (\d+)$/m.exec(told)?.[1] ?? 0);
 }
 
-/** Wakes at the latest when its test ends, however it ends: others share the browser. */
+/** Wakes when its test ends, however it ends: other tests share the browser. */
 interface Asleep extends AsyncDisposable {
   wake(): Promise<void>;
 }
 
 /**
- * As a phone does with a tab nobody looks at: told that it is frozen, then its process stopped. The first alone only holds
+ * As a phone does with a hidden tab: it is frozen, then its process stopped. The first alone only holds
  * back its timers; it would read on.
  */
 async function putToSleep({ page, context }: OpenedPage): Promise<Asleep> {
@@ -58,8 +58,8 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-describe('T82 what happens while nobody looks, or somewhere else', () => {
-  test('a tab that sleeps until the server lets go of it is told all when it wakes, once and to the letter', async () => {
+describe('T82 what happens while the page is hidden, or somewhere else', () => {
+  test('a tab that sleeps until the server disconnects it receives all when it wakes, once and to the letter', async () => {
     const WORDS = 30;
     // More than a machine keeps for who does not read, however it is set up.
     const MOST_CALLS = 40;
@@ -114,7 +114,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('two tabs of one session show the same: the answer as it comes, and what the other one said', async () => {
+  test('two tabs of one session show the same: the answer as it arrives, and messages of the other tab', async () => {
     const model = pacedModel(['one ', 'two ', 'three']);
     await using at = await openServer(model);
     await using first = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -183,7 +183,7 @@ describe('T82 what happens while nobody looks, or somewhere else', () => {
     await answers(page).getByText('again').waitFor();
   });
 
-  test('a message over the limit is refused in its place with its words kept, and can be written anew', async () => {
+  test('a message over the limit is refused in its place with its words kept, and can be written again', async () => {
     await using at = await openServer(scripted(['one', 'two']), {}, { limits: { messageBytes: 10_000 } });
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;

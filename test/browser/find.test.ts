@@ -31,7 +31,7 @@ describe('what is looked for', () => {
     await page.getByRole('button', { name: 'Show older' }).waitFor({ state: 'detached' });
   });
 
-  test('a search that had no time to look through everything goes on by itself until it has', async () => {
+  test('a search that had no time to look through everything continues by itself until it has', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
@@ -61,7 +61,7 @@ describe('what is looked for', () => {
     expect(asked).toBeGreaterThanOrEqual(2);
   });
 
-  test('a search that goes on by itself moves neither who scrolled nor what is chosen, and ends', async () => {
+  test('a search that continues by itself moves neither the scroll position nor the selection, and ends', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
@@ -76,7 +76,7 @@ describe('what is looked for', () => {
       const { data, ...rest } = await response.json();
       if (new URL(route.request().url()).searchParams.get('q') !== 'needle')
         return route.fulfill({ response, json: { ...rest, data } });
-      // The newest are found last, one more each time, and something is left for ever.
+      // The newest are found last, one more each time, and something is always left.
       const found = data.slice(10 - ++asked);
       await gates[asked]?.promise;
       await route.fulfill({ response, json: { ...rest, data: found, complete: false } });
@@ -114,7 +114,7 @@ describe('what is looked for', () => {
     expect(asked).toBe(6);
   });
 
-  test('what was said on a channel is found by its channel, under the name of its session, though the list has not come to it', async () => {
+  test('a channel message is found by its channel, under the name of its session, before the list has loaded it', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     const rain = [message('user', 'Will it rain on Friday?'), message('assistant', 'It will.')];
@@ -182,7 +182,7 @@ describe('what is looked for', () => {
       await page.getByRole('main').getByRole('link', { name: 'New chat' }).click();
       await page.getByText('Start a conversation').waitFor();
     }
-    // Nothing was said by it.
+    // It has no messages.
     await page.getByLabel('Message', { exact: true }).fill('/nonsense');
     await page.keyboard.press('Enter');
     const answer = page.getByRole('dialog', { name: '/nonsense' });

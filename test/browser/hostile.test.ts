@@ -70,7 +70,7 @@ function foreignLines(): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** What is on the page that no text of anybody may put there. */
+/** What is on the page that no text of a message may put there. */
 function taken(page: Page): Promise<object> {
   return page.evaluate(() => ({
     ran: 'ran' in window,
@@ -87,7 +87,7 @@ function taken(page: Page): Promise<object> {
 }
 const NOTHING = { ran: false, elements: 0, handlers: [], links: [] };
 
-test('I-70 T79 nothing that was said, named or answered runs, loads or becomes markup', async () => {
+test('I-70 T79 no text, name or answer runs, loads or becomes markup', async () => {
   const tool: Tool = {
     name: 'odd',
     description: 'x',
@@ -114,7 +114,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
   await store.create({ id: 'foreign', key: 'agent:main:session:foreign' });
   await store.append('foreign', [{ type: 'session_info', name: ATTACK }]);
   await appendFile(join(home, 'agents', 'main', 'sessions', 'foreign.jsonl'), foreignLines());
-  // Whoever has the lease has looked into the file.
+  // The holder of the lease has read the file.
   await (await store.lease('foreign')).release();
   const { title = '' } = await store.get('foreign');
   expect(title).toContain('<img src=x onerror=');
@@ -181,7 +181,7 @@ test('I-70 T79 nothing that was said, named or answered runs, loads or becomes m
   await page.locator('.facets option').filter({ hasText: 'onerror' }).first().waitFor({ state: 'attached' });
   expect(await taken(page)).toEqual(NOTHING);
 
-  // All that another tool may have named, at a message with an id of its own, and with the other branch.
+  // All that another tool may have named, at a message with its own id, and with the other branch.
   const entry = encodeURIComponent('"><img src=x onerror="window.ran=1">1');
   await page.goto(`${at.url}/#/s/main/foreign/${entry}`);
   await page.locator('.said').filter({ hasText: 'the other branch' }).waitFor();

@@ -11,7 +11,7 @@ import { openPage } from './support/browser.ts';
 const ANSWER =
   '# Head\n\nSome **text** with `code` and [a link](https://example.org).\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst x = 1; // note\n```\n\n- [x] done';
 
-describe('for everybody', () => {
+describe('for every user', () => {
   test.each([
     ['light', { colorScheme: 'light' }],
     ['dark', { colorScheme: 'dark' }],
@@ -75,7 +75,7 @@ describe('for everybody', () => {
     await page.getByText('Start a conversation').waitFor();
   });
 
-  test('an answer is told once to who cannot see it, when it has ended', async () => {
+  test('an answer is announced once to a screen reader, when it has ended', async () => {
     await using at = await openServer(scripted(['It is ready.']));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;

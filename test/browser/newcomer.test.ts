@@ -21,7 +21,7 @@ async function hear(
   ).text();
 }
 
-describe('somebody who never saw the page', () => {
+describe('a person who never saw the page', () => {
   test('finds where the context went, what a summary stands for, and how to get it back', async () => {
     const long = 'Long words about many things. '.repeat(80);
     const model = scripted(
@@ -62,7 +62,7 @@ describe('somebody who never saw the page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('sees on a channel who said what, and takes the whole of it along as a file', async () => {
+  test('sees the senders of a channel, and downloads all of its messages as a file', async () => {
     await using at = await openServer(scripted(['Noted.', 'On Friday.']));
     await hear(at, { id: '1', name: 'Ada' }, 'our meeting is on Friday');
     await hear(at, { id: '2', name: 'Ben' }, 'when is our meeting?');
@@ -115,7 +115,7 @@ describe('somebody who never saw the page', () => {
     await expect.poll(() => names.count()).toBe(2);
   });
 
-  test('has the sessions of a member in any order, by kind, and hears what is said in the one that is open', async () => {
+  test('has the sessions of a member in any order, by kind, and sees new messages in the open one', async () => {
     await using at = await openServer(scripted(['Hi.', 'Still here.', 'Hello.', 'Right.']));
     const ada = { id: '1', name: 'Ada' };
     await hear(at, ada, 'I speak twice here', '-100');
@@ -154,7 +154,7 @@ describe('somebody who never saw the page', () => {
       .toEqual(['[Ada] I speak twice here', '[Ada] and once there']);
   });
 
-  test('is told that a server is slow, behind a proxy that does not let them through, or of another version', async () => {
+  test('is informed that a server is slow, behind a proxy that does not let requests through, or of another version', async () => {
     await using at = await openServer(scripted(['hello']));
     await (await at.chat({ message: 'hi', sessionId: 's' })).text();
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -169,7 +169,7 @@ describe('somebody who never saw the page', () => {
     open();
     await page.locator('.answer').getByText('hello').waitFor();
     expect(await page.getByText('Loading…').count()).toBe(0);
-    // A proxy answers in its place, with a page of its own.
+    // A proxy answers in its place, with its own page.
     const told = page.getByText("Can't reach the server. Retrying…");
     await page.route('**/api/**', (asked) => asked.fulfill({ contentType: 'text/html', body: '<p>Log in' }));
     await page.getByRole('link', { name: 'All chats' }).click();

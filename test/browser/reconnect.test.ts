@@ -6,7 +6,7 @@ import { killServer, ServerHome } from '../support/server/server-process.ts';
 import { openPage } from './support/browser.ts';
 
 describe('I-71 whatever happens to the server', () => {
-  test('an answer that was cut off by a killed server goes on by itself, and is shown once', async () => {
+  test('an answer that was cut off by a killed server continues by itself, and is shown once', async () => {
     await using home = new ServerHome();
     const first = await home.start(['one two three …']);
     await using opened = await openPage(`${first.url}/#token=${TOKEN}`);
@@ -16,7 +16,7 @@ describe('I-71 whatever happens to the server', () => {
     await page.locator('.live').getByText('one two three').waitFor();
     await killServer(first);
     await page.getByText('Reconnecting').waitFor();
-    // Written while nobody answers: it is sent when somebody does.
+    // Written while the server is away: it is sent when the server is back.
     await page.getByLabel('Message', { exact: true }).fill('and then?');
     await page.keyboard.press('Enter');
     await page.locator('.message.sending').waitFor();
@@ -73,7 +73,7 @@ describe('I-71 whatever happens to the server', () => {
     expect(complaints.filter((one) => !one.startsWith('request:'))).toEqual([]);
   });
 
-  test('two messages that nobody took, and what was written since, are in the field after a reload', async () => {
+  test('two messages that no server accepted, and what was written since, are in the field after a reload', async () => {
     await using at = await openServer(scripted(['hello', 'all three']));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
@@ -172,7 +172,7 @@ describe('the token', () => {
     expect(between.url).toBe(before.url);
     await signIn(renewed);
     await expect.poll(() => field.inputValue()).toBe('a long thought');
-    // Also what was sent to nobody.
+    // Also messages that no server received.
     await between[Symbol.asyncDispose]();
     await page.getByText('Reconnecting').waitFor();
     await field.press('Enter');

@@ -102,7 +102,7 @@ describe('everything can be seen and undone', () => {
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['try it']);
   });
 
-  test('a turn that failed is tried again at the end of a session that goes on, and nowhere else', async () => {
+  test('a failed turn is retried at the end of its session, and nowhere else', async () => {
     const home = await mkdtemp(join(tmpdir(), 'reprise-again-'));
     onTestFinished(() => rm(home, { recursive: true }));
     const failed = {
@@ -141,7 +141,7 @@ describe('everything can be seen and undone', () => {
     await page.getByText('This session is damaged').waitFor();
     await told.waitFor();
     expect(await again.count()).toBe(0);
-    // What can be read goes on in a session of its own.
+    // The readable part continues in a new session.
     await page.getByRole('button', { name: 'Continue with the readable part' }).click();
     await page.waitForURL((url) => !url.hash.includes('/bad'));
     await page.locator('.message.user').getByText('readable', { exact: true }).waitFor();
@@ -230,7 +230,7 @@ describe('however much there is', () => {
     expect(printed.after).toBeLessThan(80);
     expect(await page.locator('.only-print').textContent()).toContain('reprise export');
     const box = page.locator('.messages');
-    // Whoever is on a button of a message keeps it when older ones come above.
+    // A focused button of a message keeps the focus when older messages are loaded above.
     const { opened: comes, open } = gate();
     await page.route(/[?&]before=/, async (asked) => {
       await comes;
@@ -280,7 +280,7 @@ describe('however much there is', () => {
     await page.locator('.session').first().waitFor();
     const list = page.locator('.sessions');
     const height = (): Promise<number> => list.evaluate((element) => element.scrollHeight);
-    // After each drawing, also those nobody saw.
+    // After each drawing, also invisible ones.
     const drawn = await page.evaluateHandle(() => {
       const counts: number[] = [];
       const look = (): unknown => counts.push(document.querySelectorAll('.session').length);

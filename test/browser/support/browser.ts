@@ -18,7 +18,7 @@ const FLAGS = [
   '--disable-smooth-scrolling',
 ];
 
-/** The Chromium of this machine. There is no skipping: a page nobody opened is not tested. */
+/** The Chromium of this machine. There is no skipping: a page that was never opened is not tested. */
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
@@ -37,7 +37,7 @@ export interface OpenedPage extends AsyncDisposable {
 
 /** One for all tests of a worker process, which ends it when it exits. */
 let browser: Promise<Browser> | undefined;
-/** Profiles cost more than pages, so the next page uses one that nobody uses now. Each server is an origin of its own. */
+/** Profiles cost more than pages, so the next page uses an idle one. Each server is a separate origin. */
 const idle: BrowserContext[] = [];
 
 /** A page in a browser profile that no other open page uses. */

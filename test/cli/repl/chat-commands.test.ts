@@ -50,7 +50,7 @@ function transcripts(): string {
 }
 
 describe('commands in the chat', () => {
-  test('S5 /new labels sessions, /switch finds one by the start of its label and goes on there', async () => {
+  test('S5 /new labels sessions, /switch finds one by the start of its label and continues there', async () => {
     const { stdout, stderr, status } = chat([
       '/new my-project',
       'my name is Ada',
@@ -65,7 +65,7 @@ describe('commands in the chat', () => {
     expect(stderr).toMatch(/Now in "my-project": 2 messages/);
     expect(await called('my-project')).toMatchObject({ messageCount: 4, sessionKey: KEY, active: true });
     expect(await called('experiments')).toMatchObject({ messageCount: 2, active: false });
-    // The next start goes on where this one stood.
+    // The next start resumes where this one stopped.
     expect(chat(['what is my name?']).stdout).toContain('your name is Ada');
   });
 
@@ -78,7 +78,7 @@ describe('commands in the chat', () => {
     expect(plan).toMatchObject({ messageCount: 2, active: true });
   });
 
-  test('S5 /delete of the current session asks; only a yes does it, and the chat goes on in another', async () => {
+  test('S5 /delete of the current session asks; only a yes does it, and the chat continues in another', async () => {
     const lines = ['/new doomed', 'hello', '/delete', 'n', '/delete', '', '/delete', 'y', 'still there?'];
     const { stdout, stderr, status } = chat(lines);
     expect(status).toBe(0);
@@ -91,7 +91,7 @@ describe('commands in the chat', () => {
     expect(await called('kept')).toMatchObject({ status: 'open' });
   });
 
-  test('S5 an unknown command is told with what was meant, and no model is called', async () => {
+  test('S5 an unknown command is reported with a suggestion, and no model is called', async () => {
     // This model fails when it is called, so a call could not go unseen.
     const { stdout, stderr, status } = chat(
       ['/contxt', '/usr/bin/env', '/NONSENSE now'],
@@ -152,7 +152,7 @@ describe('commands in the chat', () => {
     expect(stdout).not.toContain('Now in');
   });
 
-  test('/retry and /edit answer anew; the answers before stay as branches', () => {
+  test('/retry and /edit get a new answer; the answers before stay as branches', () => {
     const { stdout } = chat([
       'my name is Ada',
       'what is my name?',
@@ -214,7 +214,7 @@ describe('commands in the chat', () => {
     );
   });
 
-  test('/repair goes on with what can be read of a damaged session, which is kept', async () => {
+  test('/repair continues with what can be read of a damaged session, which is kept', async () => {
     chat(['my name is Ada', 'the house is green', 'the cat is old']);
     const [damaged] = await sessions();
     const file = join(home, `agents/main/sessions/${damaged?.id}.jsonl`);

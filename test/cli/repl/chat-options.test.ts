@@ -28,7 +28,7 @@ const answer = (text: string): { blocks: { type: 'text'; text: string }[] } => (
 });
 
 describe('one question', { timeout: 180_000 }, () => {
-  test('prints the answer and nothing else, in a session of its own', async () => {
+  test('prints the answer and nothing else, in a new session', async () => {
     await reprise([], { input: 'my name is Ada' });
     const { status, stdout, stderr } = await reprise(['-p', 'what is my name?']);
     expect(status).toBe(0);
@@ -41,7 +41,7 @@ describe('one question', { timeout: 180_000 }, () => {
     expect((await engine.store.active('agent:main:main'))?.title).toBe('my name is Ada');
   });
 
-  test('-c goes on in the last session, -s in the one it names', async () => {
+  test('-c continues the last session, -s the one it names', async () => {
     await reprise([], { input: 'my name is Ada' });
     await reprise(['-p', 'my name is Bob', '--new', 'of-bob']);
     expect((await reprise(['-c', '-p', 'what is my name?'])).stdout).toContain('your name is Bob');
@@ -96,7 +96,7 @@ describe('one question', { timeout: 180_000 }, () => {
   });
 });
 
-describe('which session a chat goes on in', { timeout: 180_000 }, () => {
+describe('which session a chat resumes', { timeout: 180_000 }, () => {
   test('the most recent one of the owner, never that of a channel or a child', async () => {
     {
       await using engine = await openReprise({ home });
@@ -131,7 +131,7 @@ describe('which session a chat goes on in', { timeout: 180_000 }, () => {
     });
   });
 
-  test('--agent talks to another agent; a name nobody knows is a mistake', async () => {
+  test('--agent talks to another agent; an unknown name is an error', async () => {
     const { status, stderr } = await reprise(['--agent', 'mian'], { input: 'hello' });
     expect(status).toBe(4);
     expect(stderr).toContain('Did you mean "main"?');
@@ -245,7 +245,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(chat.stderr).toMatch(/^Model: offline:error, chosen for this session/m);
   });
 
-  test('a key that is refused is told with what to do, and the chat goes on', async () => {
+  test('a key that is refused is reported with the next step, and the chat continues', async () => {
     await using server = await openAnthropicServer({ apiKey: 'another', script: [answer('never')] });
     const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: server.url };
     const { status, stdout, stderr } = await reprise([], { input: 'hello\n/model offline\n/retry', env });

@@ -54,7 +54,7 @@ describe('the chat', () => {
     expect(stdout).toContain('You said: "hello there"');
   });
 
-  test('goes on where another process stopped', () => {
+  test('resumes where another process stopped', () => {
     expect(chat(['my name is Ada']).status).toBe(0);
     const { stdout, stderr } = chat(['what is my name?']);
     expect(stderr).toContain('Restored: 1 previous turn of');
@@ -100,7 +100,7 @@ describe('the chat', () => {
     expect(stderr).toContain('Undid the last compaction.');
   });
 
-  test('an unknown command is told, never sent; two slashes begin a message with one', async () => {
+  test('an unknown command is reported, never sent; two slashes start a message with one', async () => {
     const { stdout, stderr, status } = chat([
       '/nonsense please',
       '',
@@ -114,7 +114,7 @@ describe('the chat', () => {
     expect(await userTexts()).toEqual(['/tmp is a folder']);
   });
 
-  test('a turn that fails is told and the next one runs; a wrong model is an error before anything is made', () => {
+  test('a failed turn is reported and the next one runs; a wrong model is an error before anything is created', () => {
     const { stderr, status } = chat(['one', 'two'], '--model', 'offline:error');
     expect(stderr.match(/breaks off on purpose/g)).toHaveLength(2);
     expect(status).toBe(0);
@@ -123,7 +123,7 @@ describe('the chat', () => {
     expect(wrong.stderr).toContain('MODEL_UNKNOWN');
   });
 
-  test('Ctrl-C stops a running answer and keeps what arrived, and the chat goes on', async () => {
+  test('Ctrl-C stops a running answer and keeps what arrived, and the chat continues', async () => {
     const { child, exit, seen } = slowChat();
     child.stdin.write(LONG);
     await seen.until(/You said/, 'stdout');
@@ -148,7 +148,7 @@ describe('the chat', () => {
   });
 });
 
-/** The slow model says it back word by word, for minutes: whoever stops it is in time on a busy machine too. */
+/** The slow model repeats it word by word, for minutes, so that a stop is in time on a busy machine too. */
 const LONG = `say this: ${'and on '.repeat(2000)}\n`;
 
 function slowChat(): {

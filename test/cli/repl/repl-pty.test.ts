@@ -29,7 +29,7 @@ const SIGTERM = 15;
 const paste = (text: string): string => `\u001b[200~${text}\u001b[201~`;
 /** The slow model says it back word by word, for some seconds. */
 const LONG = `say this: ${Array.from({ length: 120 }, (_, i) => `word${i}`).join(' ')}`;
-/** The same for a minute: whoever stops it is in time on a busy machine too. No longer than a terminal holds unread. */
+/** The same for a minute, so that a stop is in time on a busy machine too. No longer than a terminal holds unread. */
 const ENDLESS = `say this: word0 word1 ${'a '.repeat(1300)}end`;
 
 function reprise(...args: readonly string[]): Terminal {
@@ -126,7 +126,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual(['a31mb \u202ec 2Jd0;title \u2066e\u202e end']);
   });
 
-  test('a backslash at the end and Alt-Enter go on to the next line', async () => {
+  test('a backslash at the end and Alt-Enter continue on the next line', async () => {
     await using terminal = reprise();
     await terminal.prompt();
     terminal.type(`first\\${ENTER}second${ALT_ENTER}third ac${LEFT}${LEFT}${ALT_ENTER}`);
@@ -137,7 +137,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual(['first\nsecond\nthird \nac', 'even \\\\']);
   });
 
-  test('what was typed is found again in the next run, by the arrows and by search, and by nobody else', async () => {
+  test('typed messages are found again in the next run, by the arrows and by search, and only by their owner', async () => {
     {
       await using terminal = reprise();
       await terminal.prompt();
@@ -233,7 +233,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual([ENDLESS, 'my name is Ada\nwhat is my name? end']);
   });
 
-  test('the up key takes back the newest queued message', async () => {
+  test('the up key withdraws the newest queued message', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     await line(terminal, '/queue followup');

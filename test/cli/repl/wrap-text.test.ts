@@ -11,7 +11,7 @@ test.each([40, 52, 60, 79, 120])('/help in %s columns breaks at words and loses 
   for (const line of wrapped.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
 });
 
-test('what goes on stands below its column, or below its row where that is too far to the right', () => {
+test('a wrapped line continues below its column, or below its row where that is too far to the right', () => {
   const row = '  /model [name]  show the model that answers, or choose another';
   expect(wrapText(row, 40)).toBe(
     [
@@ -42,7 +42,7 @@ test('a word that is longer than the line stays whole, and wide characters take 
   expect(wrapText(`${'a'.repeat(15)} ${'b'.repeat(5)}`, 40)).toBe(`${'a'.repeat(15)} ${'b'.repeat(5)}`);
 });
 
-test('what nobody reads off a terminal is left as it is', () => {
+test('text that is not for a terminal stays as it is', () => {
   const line = 'queue: steer debounce:0.5s cap:20 drop:summarize; idle';
   expect(wrapFor({}, line)).toBe(line);
   expect(wrapFor({ columns: 40 }, line)).toBe(wrapText(line, 40));

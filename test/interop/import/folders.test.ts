@@ -241,7 +241,7 @@ test.each([
   ['claw0 classic', (root: string) => classicHome(root), 'workspace/.sessions'],
   ['ZyHive', zyhiveHome, 'agents/xiuliu/sessions'],
 ] as const)(
-  'fields that an index of %s has and nobody knows here are named in the report',
+  'fields of an index of %s that are not known here are named in the report',
   async (_, home, at) => {
     const root = home(freshFolder());
     const path = join(root, at, 'sessions.json');

@@ -63,7 +63,7 @@ describe('a transcript of any tool', () => {
     },
   );
 
-  test('keeps from where its compaction said, in the copy too', async () => {
+  test('keeps the messages that its compaction kept, in the copy too', async () => {
     const path = file(
       JSON.stringify({ type: 'session', id: 'v1', timestamp: '2025-01-01T00:00:00.000Z', cwd: '/x' }),
       ...['zero', 'one', 'two'].map((content) =>
@@ -88,7 +88,7 @@ describe('a transcript of any tool', () => {
     expect(said).toEqual([{ role: 'user', content: 'two' }]);
   });
 
-  test('keeps when things were said, and where', async () => {
+  test('keeps the times and channels of messages', async () => {
     const store = await freshStore();
     await importFrom(store, file(header('a'), line('e1', 'hi')));
     const [entry] = (await entriesOf(store, 'a')).filter(({ type }) => type === 'message');
@@ -123,7 +123,7 @@ describe('an import', () => {
     }
   });
 
-  test('that was cut short goes on where it stopped, and writes nothing twice', async () => {
+  test('that was interrupted resumes where it stopped, and writes nothing twice', async () => {
     const lines = Array.from({ length: 350 }, (_, i) =>
       line(`e${i}`, `message ${i}`, i === 0 ? null : `e${i - 1}`),
     );
@@ -182,7 +182,7 @@ describe('an import', () => {
     expect((await store.convlog.list()).chats.map(({ agentId }) => agentId)).toEqual(['other']);
   });
 
-  test('puts back large parts that lie beside a transcript of ours', async () => {
+  test('puts back large parts that lie beside one of our transcripts', async () => {
     const { openStore } = await import('../../../src/config/open.ts');
     const home = freshFolder();
     const large = 'wide '.repeat(30_000);
@@ -214,7 +214,7 @@ describe('an import', () => {
 });
 
 describe('hostile input', () => {
-  test('T63 lines beyond a limit are told and left behind, the rest comes in', async () => {
+  test('T63 lines beyond a limit are reported and left out, the rest is imported', async () => {
     const deep = `{"type":"message","id":"d","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z","message":${'{"a":'.repeat(10_001)}1${'}'.repeat(10_001)}}`;
     const infinite = line('inf', 'x').replace('"content":"x"', '"content":"x","n":1e400');
     const inexact = line('big', 'exact?').replace('"content"', '"n":9007199254740993,"content"');
@@ -280,7 +280,7 @@ describe('hostile input', () => {
     expect(JSON.stringify(await everySession(store))).not.toContain('secret');
   });
 
-  test('an id or key that is none here gets one that is, and is told', async () => {
+  test('an id or key that is not valid here is replaced, and the report names it', async () => {
     const store = await freshStore();
     const path = file(
       JSON.stringify({
@@ -298,7 +298,7 @@ describe('hostile input', () => {
     expect(sessions[0]?.notes).toHaveLength(2);
   });
 
-  test('a line of ours in a strange file cannot delete, activate or reset a session', async () => {
+  test('one of our lines in a foreign file cannot delete, activate or reset a session', async () => {
     const custom = (id: string, customType: string, data: unknown): string =>
       JSON.stringify({
         type: 'custom',
@@ -395,7 +395,7 @@ describe('hostile input', () => {
     }
   });
 
-  test('an index tells which fields are choices: those need consent, names do not, the rest is never a setting', async () => {
+  test('settings in an index need consent, names do not, and the rest is never a setting', async () => {
     const folder = freshFolder();
     const sessions = join(folder, 'agents', 'main', 'sessions');
     mkdirSync(sessions, { recursive: true });
