@@ -36,7 +36,10 @@ export async function openSource(path: string): Promise<OpenSource> {
   await openFolder(real, MAX_DEPTH, opened, refused);
   const [only] = opened;
   if (only === undefined) throw refused[0] ?? failure('INVALID_INPUT', 'import.unknown', { path });
-  return opened.length === 1 ? only : merged(opened);
+  const source = opened.length === 1 ? only : merged(opened);
+  const known = new Set(source.problems);
+  const problems = refused.map(({ message }) => message).filter((problem) => !known.has(problem));
+  return problems.length === 0 ? source : { ...source, problems: [...source.problems, ...problems] };
 }
 
 /** The tool that wrote a file; never the last one, which takes every file. */
@@ -70,26 +73,42 @@ async function openFolder(
 ): Promise<void> {
   const folder = await listFolder(path);
   const candidate: Candidate = { path, folder, lines: [], start: '', tables: undefined };
+  const reading = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      refused.push(error);
+      return undefined;
+    }
+  };
   for (const importer of IMPORTERS) {
-    if (!(await importer.detect(candidate))) continue;
+    // A folder below that cannot be read does not keep another importer from recognizing this one.
+    if (!(await isFrom(importer, candidate))) continue;
     const source = await importer.list(path);
     opened.push(importer === transcripts ? await withOtherTools(source) : source);
     // OpenClaw leaves the files of earlier versions beside its database.
     if (importer !== openclawDatabase) return;
   }
   for (const name of folder.files.filter((each) => MAY_BE_SOURCE.test(each))) {
-    try {
+    await reading(async () => {
       const importer = await detectFile(join(path, name));
       if (importer !== undefined) opened.push(await importer.list(join(path, name)));
       else if (DATABASE_NAME.test(name)) opened.push(await openZeroclaw(join(path, name)));
-    } catch (error) {
-      if (!(error instanceof RepriseError)) throw error;
-      refused.push(error);
-    }
+    });
   }
   if (depth === 0) return;
   for (const name of folder.folders.filter((each) => !SKIPPED_FOLDERS.has(each)))
-    await openFolder(join(path, name), depth - 1, opened, refused);
+    await reading(() => openFolder(join(path, name), depth - 1, opened, refused));
+}
+
+async function isFrom(importer: Importer, candidate: Candidate): Promise<boolean> {
+  try {
+    return await importer.detect(candidate);
+  } catch (error) {
+    if (error instanceof RepriseError) return false;
+    throw error;
+  }
 }
 
 /** A folder of transcripts can have files of other tools in it. */
