@@ -11,6 +11,7 @@ import { brokenReads } from '../support/broken-stores/broken-reads.ts';
 import { brokenSearches } from '../support/broken-stores/broken-searches.ts';
 import { brokenSources } from '../support/broken-stores/broken-sources.ts';
 import { brokenTransfers } from '../support/broken-stores/broken-transfers.ts';
+import { brokenTurns } from '../support/broken-stores/broken-turns.ts';
 import { brokenWrites } from '../support/broken-stores/broken-writes.ts';
 import { openPlain } from '../support/plain-store/plain-store.ts';
 
@@ -30,6 +31,7 @@ describe('a store that breaks a promise is caught', () => {
     ...brokenLists,
     ...brokenNoteStores,
     ...brokenSources,
+    ...brokenTurns,
   ];
   let caught = 0;
 

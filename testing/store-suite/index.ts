@@ -30,6 +30,7 @@ import { settingsCases } from './settings.ts';
 import { sourceCases } from './sources.ts';
 import type { StoreCase } from './store-case.ts';
 import { tailCases } from './tail.ts';
+import { turnCases } from './turns.ts';
 import { watchCases } from './watch.ts';
 
 export {
@@ -54,6 +55,7 @@ export const storeCases: readonly StoreCase[] = [
   ...queueCases,
   ...runCases,
   ...inboxAppendCases,
+  ...turnCases,
   ...readCases,
   ...tailCases,
   ...searchCases,

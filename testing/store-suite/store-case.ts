@@ -19,6 +19,7 @@ export type StoreArea =
   | 'notes'
   | 'owner'
   | 'sources'
+  | 'turns'
   | 'transfer'
   | 'input';
 

@@ -9,6 +9,7 @@ import type { SearchQuery, SearchResult } from './search.ts';
 import type { SessionSource, Sources } from './sources.ts';
 import type { DatabaseServer, DiskSpace, SearchIndexStats, TranscriptProblem } from './stats.ts';
 import type { Transfer } from './transfer.ts';
+import type { Turns } from './turns.ts';
 import type { VerifyOptions, VerifyReport } from './verify-report.ts';
 
 /**
@@ -71,6 +72,8 @@ export interface Store extends AsyncDisposable {
   leases(): Promise<readonly LeaseInfo[]>;
 
   readonly inbox: Inbox;
+
+  readonly turns: Turns;
 
   readonly convlog: Convlog;
 

@@ -40,6 +40,7 @@ import type {
   WatchOptions,
 } from '../port/store.ts';
 import type { Transfer } from '../port/transfer.ts';
+import type { BegunTurn, ChangedRows, TurnPlan, Turns } from '../port/turns.ts';
 import type { VerifyOptions, VerifyReport } from '../port/verify-report.ts';
 import {
   checkAppendOptions,
@@ -52,6 +53,7 @@ import {
 import { receiveRequest } from '../rules/inbound.ts';
 import { storeClosed } from '../rules/refusals.ts';
 import { recordOf } from '../rules/session-state.ts';
+import { isChanged } from '../rules/turn-rule.ts';
 import { sha256 } from '../shared/sha256.ts';
 import {
   acquireInTime,
@@ -88,11 +90,13 @@ import {
 } from './sessions.ts';
 import { postgresSources } from './sources.ts';
 import { activeSession, canonicalKey } from './write/active.ts';
+import type { FullAppendRequest } from './write/append-batch.ts';
 import { AppendWriter } from './write/append-writer.ts';
 import { heldItems, releaseHeld } from './write/inbox-rows.ts';
 import { LeaseKeeper } from './write/lease-keeper.ts';
 import { LeaseRefusals } from './write/lease-refusals.ts';
 import { acquireLease, listLeases, releaseLease, renewLease } from './write/leases.ts';
+import { beginTurn } from './write/turns.ts';
 
 export interface PostgresStoreParts {
   readonly context: StoreContext;
@@ -111,6 +115,7 @@ const LOCK_GRACE_MS = 1000;
 export class PostgresStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: Inbox;
+  readonly turns: Turns;
   readonly convlog: Convlog;
   readonly notes: Notes;
   readonly sources: Sources;
@@ -152,6 +157,23 @@ export class PostgresStore implements Store {
     const { engineId } = self;
     this.#live = new LiveRelay({ connections, wakes, engineId, closing: closing.signal, clock });
     this.inbox = inbox;
+    this.turns = {
+      begin: (sessionId, plan) => this.#begin(parseSessionId(sessionId), plan),
+      end: async ({ sessionId, epoch }, entries, options) => {
+        const {
+          rows = [],
+          released = false,
+          ...receipt
+        } = await this.#writer.append({
+          ...appendRequest(sessionId, entries, { ...options, epoch }),
+          release: options.release,
+        });
+        const isReleased = ({ sessionId: id, epoch: of }: StoreLease): boolean =>
+          id === sessionId && of === epoch;
+        if (released) this.#leases.leases.find(isReleased)?.ended();
+        return { ...receipt, rows, released };
+      },
+    };
     this.convlog = new PostgresConvlog(context);
     this.notes = postgresNotes(context);
     this.sources = postgresSources(context);
@@ -213,18 +235,7 @@ export class PostgresStore implements Store {
     entries: readonly NewEntry[],
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
-    checkEntries(entries);
-    if (entries.length === 0) throw failure('INVALID_INPUT', 'append.empty');
-    checkAppendOptions(options);
-    const { deliver, log, ...rest } = options;
-    return this.#writer.append({
-      ...rest,
-      id: parseSessionId(id),
-      // Copy the entries: the caller may change its objects while they wait.
-      entries: structuredClone(entries),
-      ...(log !== undefined && { log: checkLog(log) }),
-      ...(deliver !== undefined && { deliver: deliver.map(receiveRequest) }),
-    });
+    return this.#writer.append(appendRequest(id, entries, options));
   }
 
   async tail(id: string, options: TailOptions = {}): Promise<EntryPage> {
@@ -300,6 +311,21 @@ export class PostgresStore implements Store {
       };
       return inTime(leftMs + LOCK_GRACE_MS, grant(), sessionId);
     });
+  }
+
+  async #begin(id: string, plan: TurnPlan): Promise<BegunTurn | ChangedRows> {
+    for (const { entries } of plan.inputs) checkEntries(entries);
+    const request = { ...structuredClone(plan), id };
+    const { lease } = plan;
+    if ('epoch' in lease) return this.#write((tx) => beginTurn(tx, request));
+    await this.#refusals.look(id);
+    const askedAt = performance.now();
+    const asked = this.#write((tx) => beginTurn(tx, request));
+    const start = await this.#refusals.note(id, asked);
+    if (isChanged(start)) return start;
+    const granted = this.#leaseOf(id, start.epoch, lease.ttlMs ?? DEFAULT_LEASE_TTL_MS);
+    this.#leases.keep(granted, askedAt);
+    return { ...start, lease: granted };
   }
 
   async leases(): Promise<readonly LeaseInfo[]> {
@@ -405,6 +431,24 @@ export class PostgresStore implements Store {
       tx.touch(row);
     });
   }
+}
+
+function appendRequest(
+  id: string,
+  entries: readonly NewEntry[],
+  { deliver, log, ...options }: AppendOptions,
+): FullAppendRequest {
+  checkEntries(entries);
+  if (entries.length === 0) throw failure('INVALID_INPUT', 'append.empty');
+  checkAppendOptions({ ...options, ...(deliver !== undefined && { deliver }) });
+  return {
+    ...options,
+    id: parseSessionId(id),
+    // Copy the entries: the caller may change its objects while they wait.
+    entries: structuredClone(entries),
+    ...(log !== undefined && { log: checkLog(log) }),
+    ...(deliver !== undefined && { deliver: deliver.map(receiveRequest) }),
+  };
 }
 
 /** Whether the failure is temporary: the server is unreachable or busy. */

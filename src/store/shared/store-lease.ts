@@ -76,6 +76,11 @@ export class StoreLease implements Lease {
     return waiting;
   }
 
+  /** The store released it together with something else. */
+  ended(): void {
+    this.#end();
+  }
+
   lose(): void {
     this.#end();
     this.#controller.abort(this.#fenced());

@@ -41,6 +41,7 @@ import type {
   WatchOptions,
 } from '../port/store.ts';
 import type { Transfer, TransferPage, TransferState } from '../port/transfer.ts';
+import type { ChangedRows, Turns } from '../port/turns.ts';
 import type { VerifyFinding, VerifyOptions, VerifyReport } from '../port/verify-report.ts';
 import {
   checkAppendOptions,
@@ -57,6 +58,7 @@ import {
 } from '../rules/check-input.ts';
 import { receiveRequest } from '../rules/inbound.ts';
 import { storeClosed } from '../rules/refusals.ts';
+import { type EndReceipt, isChanged, type TurnStart } from '../rules/turn-rule.ts';
 import { verdict } from '../rules/verdict.ts';
 import { checkSearch } from '../search/search-query.ts';
 import { LiveHub } from '../shared/live-hub.ts';
@@ -113,6 +115,7 @@ const UNKNOWN_PROGRESS: RebuildProgress = { done: 0, total: 0, listed: 0 };
 export class ControlStore implements Store {
   readonly supports: StoreSupports;
   readonly inbox: ControlInbox;
+  readonly turns: Turns;
   readonly convlog: Convlog;
   readonly notes: Notes;
   readonly sources: Sources;
@@ -142,6 +145,23 @@ export class ControlStore implements Store {
     this.#rebuilding = rebuilding;
     this.#wasComplete = !rebuilding;
     this.inbox = new ControlInbox({ writer, reader, at: inboxAt, closing: this.#closing.signal });
+    this.turns = {
+      begin: async (sessionId, plan) => {
+        const id = parseSessionId(sessionId);
+        for (const { entries } of plan.inputs) checkEntries(entries);
+        const start = await this.inbox.waking(
+          this.#writer.call<TurnStart | ChangedRows>('begin', { ...plan, id }),
+        );
+        if (isChanged(start) || 'epoch' in plan.lease) return start;
+        return { ...start, lease: this.#keepLease(id, start.epoch, plan.lease.ttlMs) };
+      },
+      end: async ({ sessionId, epoch }, entries, options) => {
+        const request = { ...appendRequest(sessionId, entries, options), epoch };
+        const end = await this.inbox.waking(this.#writer.call<EndReceipt>('end', request));
+        if (end.released) this.#leases.get(`${sessionId}:${epoch}`)?.ended();
+        return end;
+      },
+    };
     this.convlog = {
       append: async (lines) => this.#writer.call<void>('log', { log: checkLog(lines) }),
       list: async (query = {}) => this.#reader.call<ConvlogPage>('chats', query),
@@ -323,14 +343,9 @@ export class ControlStore implements Store {
     entries: readonly NewEntry[],
     options: AppendOptions = {},
   ): Promise<AppendReceipt> {
-    checkEntries(entries);
-    checkAppendOptions(options);
     const { settle, deliver } = options;
-    const log = options.log === undefined ? {} : { log: checkLog(options.log) };
-    const request = { ...options, ...log, id: parseSessionId(id), entries };
-    if (settle === undefined && deliver === undefined) return this.#writer.call('append', request);
-    const inbounds = deliver === undefined ? {} : { deliver: deliver.map(receiveRequest) };
-    return this.inbox.waking(this.#writer.call('append', { ...request, ...inbounds }));
+    const receipt = this.#writer.call<AppendReceipt>('append', appendRequest(id, entries, options));
+    return settle === undefined && deliver === undefined ? receipt : this.inbox.waking(receipt);
   }
 
   async tail(id: string, options: TailOptions = {}): Promise<EntryPage> {
@@ -390,7 +405,13 @@ export class ControlStore implements Store {
     const { epoch } = await acquireInTime(waitMs, () =>
       this.#writer.call<{ epoch: number }>('acquire', asked),
     );
+    return this.#keepLease(id, epoch, ttlMs);
+  }
+
+  #keepLease(id: string, epoch: number, ttlMs: number = DEFAULT_LEASE_TTL_MS): StoreLease {
     const name = `${id}:${epoch}`;
+    const known = this.#leases.get(name);
+    if (known !== undefined) return known;
     const onOver = (): void => void this.#leases.delete(name);
     const lease = new StoreLease({
       beat: () => this.#writer.call('beat', { id, epoch }),
@@ -513,4 +534,21 @@ export class ControlStore implements Store {
     if (damagedAt !== undefined) await this.#writer.call('damaged', { id, offset: damagedAt });
     return page;
   }
+}
+
+function appendRequest<T extends AppendOptions>(
+  id: string,
+  entries: readonly NewEntry[],
+  options: T,
+): T & { readonly id: string; readonly entries: readonly NewEntry[] } {
+  checkEntries(entries);
+  checkAppendOptions(options);
+  const { log, deliver } = options;
+  return {
+    ...options,
+    id: parseSessionId(id),
+    entries,
+    ...(log !== undefined && { log: checkLog(log) }),
+    ...(deliver !== undefined && { deliver: deliver.map(receiveRequest) }),
+  };
 }

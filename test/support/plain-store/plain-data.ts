@@ -44,6 +44,8 @@ export interface PlainCopy {
 /** What outlives a store object: the disk, so to speak. */
 export class PlainData {
   readonly notes: Map<string, Note> = new Map();
+  /** The turn that a row belongs to, by its inbox id. */
+  readonly turns: Map<string, string> = new Map();
   /** By session. */
   readonly marks: Map<string, SourceMark> = new Map();
   readonly logged: StoredConvlogLine[] = [];

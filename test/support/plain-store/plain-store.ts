@@ -11,6 +11,15 @@ import type { Inbound } from '../../../src/store/port/inbox.ts';
 import type { PurgeOptions, PurgeReceipt } from '../../../src/store/port/purge.ts';
 import type * as port from '../../../src/store/port/store.ts';
 import { LIVE_EVENT_BYTES } from '../../../src/store/port/store.ts';
+import type {
+  BegunTurn,
+  ChangedRows,
+  EndedTurn,
+  SeenRow,
+  TurnEndOptions,
+  TurnPlan,
+  Turns,
+} from '../../../src/store/port/turns.ts';
 import { checkKey } from '../../../src/store/rules/check-input.ts';
 import { type Entry, isSideEntry } from '../../../src/transcript/entry.ts';
 import { assertStorable, isObject, type JsonObject } from '../../../src/transcript/json.ts';
@@ -75,6 +84,85 @@ export class PlainStore extends PlainLeases implements port.Store {
     live: 'process',
   };
   readonly #ears = new Set<PlainEar>();
+  readonly turns: Turns = {
+    begin: async (sessionId, plan) => this.begin(this.find(sessionId), plan),
+    end: async (turn, entries, options) => this.end(this.find(turn.sessionId), turn.epoch, entries, options),
+  };
+
+  begin(session: PlainSession, plan: TurnPlan): BegunTurn | ChangedRows {
+    this.writable();
+    const { holder, epoch } = session;
+    const rows = this.pending({ sessionId: session.id }).filter((item) => item.class !== 'command');
+    const isRunning = this.data.items.get(plan.lead)?.state === 'running';
+    const isAgain = isRunning && this.data.turns.get(plan.lead) === plan.turnId && holder?.store === this;
+    if (!isAgain && !this.isAsSeen(rows, plan)) return { openRows: structuredClone(rows) };
+    for (const { entries } of plan.inputs) checkEntries(entries);
+    try {
+      return this.atomically(session, () => {
+        const lease = this.leaseFor(session, plan);
+        if (!isAgain) this.runLead(plan);
+        const receipts = plan.inputs.map(({ inboxId, entries }) => {
+          const receipt = this.land(session, entries, { key: inboxId, epoch: session.epoch });
+          if (inboxId !== plan.lead) this.settle(inboxId, 'merged', { mergedInto: plan.lead });
+          return receipt;
+        });
+        const lead = structuredClone(this.item(plan.lead));
+        const start = { epoch: session.epoch, record: this.record(session), lead, receipts };
+        return { ...start, ...(lease !== undefined && { lease }) };
+      });
+    } catch (error) {
+      if (holder === undefined) this.dropHolder(session);
+      session.epoch = epoch;
+      throw error;
+    }
+  }
+
+  isAsSeen(rows: readonly SeenRow[], { openRows }: TurnPlan): boolean {
+    const told = (all: readonly SeenRow[]): string =>
+      JSON.stringify(all.map((row) => [row.inboxId, row.state]));
+    return told(rows) === told(openRows);
+  }
+
+  leaseFor(session: PlainSession, { lease, lead, turnId }: TurnPlan): port.Lease | undefined {
+    if ('epoch' in lease) {
+      if (session.holder === undefined || lease.epoch !== session.epoch)
+        throw fail('FENCED', 'not the holder');
+      return undefined;
+    }
+    const { holder } = session;
+    if (holder?.store === this && this.data.turns.get(lead) === turnId) return this.grant(session, holder);
+    if (holder !== undefined) throw held(session);
+    if (session.deleted) throw fail('SESSION_DELETED', `${session.id} is deleted`);
+    session.epoch = this.nextEpoch(session);
+    return this.grant(session, { store: this, lost: new AbortController() });
+  }
+
+  runLead({ lead, turnId }: TurnPlan): void {
+    const item = this.item(lead);
+    this.data.items.set(lead, { ...item, state: 'running', attempts: item.attempts + 1 });
+    this.data.turns.set(lead, turnId);
+  }
+
+  end(session: PlainSession, epoch: number, entries: Entries, options: TurnEndOptions): EndedTurn {
+    const { release, ...rest } = options;
+    checkEntries(entries);
+    return this.atomically(session, () => {
+      const receipt = this.land(session, entries, { ...rest, epoch });
+      this.tell(rest);
+      const rows = (options.settle ?? []).map(({ inboxId }) => {
+        const { state, detail } = this.item(inboxId);
+        return { inboxId, state, ...(detail !== undefined && { detail }) };
+      });
+      const released = release && this.accepted(session.id).length === 0;
+      if (released) this.giveBack(session);
+      return { ...receipt, rows, released };
+    });
+  }
+
+  giveBack(session: PlainSession): void {
+    delete session.holder;
+    this.wake();
+  }
 
   /** For broken stores: what they lose on the way. */
   onReopen(): void {}

@@ -30,6 +30,11 @@ interface Arguments {
 const session = ({ id }: Arguments): Need => (id === undefined ? {} : { id });
 const sessionAndItsKey = (args: Arguments): Need => ({ ...session(args), andItsKey: true });
 
+const sessionAndRecipients = ({ deliver = [], ...args }: Arguments): Need => ({
+  ...session(args),
+  ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),
+});
+
 /**
  * An operation that changes the active session of a key needs every session of that key; one that creates a session
  * must also know that its id is free. Operations that are not listed use only rows that exist in the index alone.
@@ -41,10 +46,9 @@ const NEEDS: Readonly<Record<string, (args: Arguments) => Need>> = {
   blob: session,
   export: session,
   lines: session,
-  append: ({ deliver = [], ...args }) => ({
-    ...session(args),
-    ...(deliver.length > 0 && { keys: deliver.flatMap(({ sessionKey = [] }) => sessionKey) }),
-  }),
+  append: sessionAndRecipients,
+  begin: session,
+  end: sessionAndRecipients,
   patch: session,
   // Lines of the channel log that were not read yet may belong to the session.
   purge: () => ({ all: true }),

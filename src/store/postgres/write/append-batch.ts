@@ -6,6 +6,7 @@ import { isForNobody } from '../../port/nobody.ts';
 import type { AppendReceipt } from '../../port/store.ts';
 import type { AppendRequest, KnownKey } from '../../rules/append-rule.ts';
 import type { ReceiveRequest } from '../../rules/inbound.ts';
+import type { EndFacts } from '../../rules/turn-rule.ts';
 import { type StoreContext, transaction } from '../connection/transaction.ts';
 import type { Tx } from '../connection/tx.ts';
 import { lockAll, refuseUnknown, type SessionRow } from '../rows.ts';
@@ -13,15 +14,18 @@ import { append } from './append.ts';
 import { writeLog } from './convlog-rows.ts';
 import { receive, settleRows } from './inbox.ts';
 import { isHolder } from './leases.ts';
+import { endFacts } from './turns.ts';
 
 export interface FullAppendRequest extends AppendRequest {
   readonly settle?: readonly Settlement[];
   readonly deliver?: readonly ReceiveRequest[];
   readonly log?: readonly ConvlogLine[];
+  /** Set for the end of a turn: whether to release its lease too. */
+  readonly release?: boolean;
 }
 
 export type AppendOutcome =
-  | { readonly kind: 'done'; readonly receipt: AppendReceipt }
+  | { readonly kind: 'done'; readonly receipt: AppendReceipt; readonly end?: EndFacts }
   | { readonly kind: 'refused'; readonly error: RepriseError }
   /** Not processed: another transaction has locked its session, or the batch was full. */
   | { readonly kind: 'later' };
@@ -31,8 +35,8 @@ const MAX_BATCH_BYTES = 1024 * 1024;
 const LATER: AppendOutcome = { kind: 'later' };
 
 /** Whether the request does more than append. Such a request runs alone, because a part of it may be refused late. */
-export function tellsMore({ settle = [], deliver = [], log = [] }: FullAppendRequest): boolean {
-  return settle.length + deliver.length + log.length > 0;
+export function tellsMore({ settle = [], deliver = [], log = [], release }: FullAppendRequest): boolean {
+  return settle.length + deliver.length + log.length > 0 || release !== undefined;
 }
 
 /**
@@ -113,7 +117,10 @@ async function one(
     // Any caller gets the receipt of a known key, but a caller that lost the lease settles nothing (I-32).
     const isOurs = request.epoch === undefined || isHolder(row, request.epoch);
     if (tellsMore(request) && isOurs) await tell(tx, request);
-    return { kind: 'done', receipt };
+    const { epoch, release, settle = [] } = request;
+    if (release === undefined || epoch === undefined) return { kind: 'done', receipt };
+    const inboxIds = settle.map(({ inboxId }) => inboxId);
+    return { kind: 'done', receipt, end: await endFacts(tx, row, { epoch, inboxIds, release }) };
   } catch (error) {
     // Refused before anything was written. A request with more parts runs alone and rolls back its transaction.
     if (error instanceof RepriseError && tx.failure === undefined && !tellsMore(request))

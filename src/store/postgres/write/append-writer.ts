@@ -1,5 +1,6 @@
 import { RepriseError } from '../../../errors.ts';
 import type { AppendReceipt } from '../../port/store.ts';
+import type { EndFacts } from '../../rules/turn-rule.ts';
 import type { StoreContext } from '../connection/transaction.ts';
 import { type AppendOutcome, appendAll, type FullAppendRequest, tellsMore } from './append-batch.ts';
 
@@ -10,7 +11,7 @@ const MAX_APPENDS = 256;
 
 interface Waiting {
   readonly request: FullAppendRequest;
-  readonly resolve: (receipt: AppendReceipt) => void;
+  readonly resolve: (answer: AppendReceipt & Partial<EndFacts>) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -30,8 +31,8 @@ export class AppendWriter {
     this.#context = context;
   }
 
-  async append(request: FullAppendRequest): Promise<AppendReceipt> {
-    const { promise, resolve, reject } = Promise.withResolvers<AppendReceipt>();
+  async append(request: FullAppendRequest): Promise<AppendReceipt & Partial<EndFacts>> {
+    const { promise, resolve, reject } = Promise.withResolvers<AppendReceipt & Partial<EndFacts>>();
     const queue = this.#waiting.get(request.id) ?? [];
     queue.push({ request, resolve, reject });
     this.#waiting.set(request.id, queue);
@@ -111,7 +112,7 @@ export class AppendWriter {
     const later: Waiting[] = [];
     for (const [i, waiting] of batch.entries()) {
       const outcome = outcomes[i];
-      if (outcome?.kind === 'done') waiting.resolve(outcome.receipt);
+      if (outcome?.kind === 'done') waiting.resolve({ ...outcome.receipt, ...outcome.end });
       else if (outcome?.kind === 'refused') waiting.reject(outcome.error);
       else later.push(waiting);
     }

@@ -59,6 +59,39 @@ function refuseUnknownItem(inboxId: string): never {
   throw unknownItem(inboxId);
 }
 
+/** In the order of the ids; ids of unknown items are left out. */
+export async function findItems(sql: Sql, inboxIds: readonly string[]): Promise<InboxItem[]> {
+  if (inboxIds.length === 0) return [];
+  const rows = await sql.query<InboxRow>(`SELECT ${COLUMNS} FROM reprise.inbox WHERE id = ANY($1)`, [
+    inboxIds.map(escapeKeyPart),
+  ]);
+  const found = new Map(rows.map((row) => [row.id, item(row)]));
+  return inboxIds.flatMap((inboxId) => found.get(inboxId) ?? found.get(escapeKeyPart(inboxId)) ?? []);
+}
+
+/** The open items of a session, oldest first. Locked, because a stop does not lock the session. */
+export async function lockOpen(
+  tx: Tx,
+  sessionId: string,
+): Promise<readonly { readonly item: InboxItem; readonly turnId: string | null }[]> {
+  const rows = await tx.query<InboxRow & { readonly turn_id: string | null }>(
+    `SELECT ${COLUMNS}, turn_id FROM reprise.inbox WHERE session_id = $1 AND ${OPEN} ORDER BY number FOR UPDATE`,
+    [sessionId],
+  );
+  return rows.map(({ turn_id: turnId, ...row }) => ({ item: item(row), turnId }));
+}
+
+/** For a row that this transaction has locked. */
+export function runRow(
+  tx: Tx,
+  { inboxId, turnId }: { readonly inboxId: string; readonly turnId: string },
+): void {
+  tx.run("UPDATE reprise.inbox SET state = 'running', attempts = attempts + 1, turn_id = $2 WHERE id = $1", [
+    escapeKeyPart(inboxId),
+    turnId,
+  ]);
+}
+
 export async function oldestAccepted(sql: Sql, sessionId: string): Promise<InboxItem | null> {
   return first(await sql.query<InboxRow>(OLDEST, [sessionId, 'accepted']));
 }

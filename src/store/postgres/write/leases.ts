@@ -20,7 +20,7 @@ interface LeaseRow {
 
 const COLUMNS = 'session_id, epoch, holder, expires_at <= clock_timestamp() AS is_over';
 /** Appends lock the row of a session for milliseconds, so every caller waits at least this long for it. */
-const MIN_LOCK_MS = 500;
+export const MIN_LOCK_MS = 500;
 const EXPIRY = "clock_timestamp() + $4::bigint * interval '1 millisecond'";
 
 /** The current holder of a session. The answer stays true only while the session is locked. */
@@ -47,6 +47,14 @@ export async function seenLease(
  */
 export function isHolder(row: SessionRow, epoch: number): boolean {
   return row.epoch === epoch && row.lease_epoch === epoch;
+}
+
+/** The epoch of a lease that this store holds. */
+export async function ownEpoch(tx: Tx, sessionId: string): Promise<number | undefined> {
+  if (tx.sessions.get(sessionId)?.lease_epoch === 0) return undefined;
+  const sql = 'SELECT epoch FROM reprise.leases WHERE session_id = $1 AND holder = $2';
+  const [row] = await tx.query<{ epoch: number }>(sql, [sessionId, JSON.stringify(tx.self)]);
+  return row?.epoch;
 }
 
 function aliveIn(row: LeaseRow, self: NodeHolder): LiveLease | undefined {

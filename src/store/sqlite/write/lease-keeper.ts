@@ -1,3 +1,5 @@
+import type { EndReceipt } from '../../rules/turn-rule.ts';
+import { DEFAULT_LEASE_TTL_MS } from '../../shared/store-lease.ts';
 import type { HeldLease } from '../threads/protocol.ts';
 import type { LeaseRef } from './leases.ts';
 import type { WriteOutcome, Writer } from './writer.ts';
@@ -15,14 +17,18 @@ export class LeaseKeeper {
     for (const lease of held) this.#keep(lease, 0);
   }
 
-  /** Tracks leases from the answers of `acquire` and `release`; no other operation creates or ends one. */
+  /** Tracks leases from the answers of the operations that grant or end one. */
   note(op: string, args: unknown, outcome: WriteOutcome): void {
     if (!outcome.ok) return;
-    if (op === 'acquire') {
-      const { id, ttlMs } = args as { id: string; ttlMs: number };
-      const { epoch } = outcome.value as { epoch: number };
+    if (op === 'acquire' || op === 'begin') {
+      const { id, lease, ...asked } = args as { id: string; ttlMs?: number; lease?: { ttlMs?: number } };
+      const ttlMs = asked.ttlMs ?? lease?.ttlMs ?? DEFAULT_LEASE_TTL_MS;
+      const { epoch } = outcome.value as { epoch?: number };
+      if (epoch === undefined || this.#leases.has(name({ id, epoch }))) return;
       this.#keep({ id, epoch, ttlMs }, performance.now() + ttlMs / 3);
     } else if (op === 'release' && outcome.value === null) this.#leases.delete(name(args as LeaseRef));
+    else if (op === 'end' && (outcome.value as EndReceipt).released)
+      this.#leases.delete(name(args as LeaseRef));
   }
 
   beat(): void {

@@ -78,6 +78,12 @@ export interface LeaseRef {
   readonly epoch: number;
 }
 
+/** Whether this engine holds the session with this epoch. */
+export function isOwnLease({ db, self }: Batch, { id, epoch }: LeaseRef): boolean {
+  const sql = 'SELECT 1 FROM leases WHERE session_id = ? AND epoch = ? AND holder = ?';
+  return db.row(sql, id, epoch, JSON.stringify(self)) !== undefined;
+}
+
 /** @returns false if this engine has lost the lease. */
 export function beat({ db, self }: Batch, { id, epoch }: LeaseRef): boolean {
   const changes = db.run(

@@ -17,6 +17,7 @@ import {
   restoreSession,
 } from './sessions.ts';
 import { markSource } from './sources.ts';
+import { beginTurn, endTurn } from './turns.ts';
 
 /** All operations that change the store. Each runs inside the transaction of a batch. */
 export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => unknown>> = {
@@ -30,6 +31,8 @@ export const WRITE_OPS: Readonly<Record<WriteOp, (batch: Batch, args: never) => 
   acquire: acquireLease,
   beat,
   release: releaseLease,
+  begin: beginTurn,
+  end: endTurn,
   receive,
   take: takeItem,
   recount: recountItem,
@@ -54,6 +57,8 @@ export type WriteOp =
   | 'acquire'
   | 'beat'
   | 'release'
+  | 'begin'
+  | 'end'
   | 'receive'
   | 'take'
   | 'recount'
