@@ -287,7 +287,8 @@ class Mortal {
     if (!(result instanceof Promise)) return result;
     return result.then((value: unknown) => {
       if (this.#isDead) return new Promise(() => undefined);
-      if (isLease(value)) this.#leases.add(value);
+      const granted = isObject(value) && 'lease' in value ? value.lease : value;
+      if (isLease(granted)) this.#leases.add(granted);
       return value;
     });
   }
@@ -303,6 +304,10 @@ function hasMethods(value: unknown): value is object {
   const prototype: unknown = Object.getPrototypeOf(value);
   const isPlain = prototype === Object.prototype || prototype === null;
   return !isPlain || Object.values(value).some((each) => typeof each === 'function');
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function isLease(value: unknown): value is HeldLease {

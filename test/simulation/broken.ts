@@ -1,4 +1,4 @@
-import type { AppendOptions, Inbox, InboxItem } from '../../src/exports/store.ts';
+import type { Inbox, InboxItem } from '../../src/exports/store.ts';
 import type { Store } from '../../src/index.ts';
 
 /** A store whose named methods do something else. */
@@ -21,11 +21,23 @@ export const BROKEN: Readonly<Record<string, (store: Store) => Store>> = {
     return over(
       store,
       {
-        async append(id, entries, options: AppendOptions = {}) {
-          const receipt = await store.append(id, entries, options);
-          const [ended] = options.settle ?? [];
-          if (ended?.state === 'done') ghosts.set(id, await store.inbox.get(ended.inboxId));
-          return receipt;
+        turns: {
+          async begin(id, plan) {
+            const ghost = ghosts.get(id);
+            if (ghost === undefined || plan.lead !== ghost.inboxId) return store.turns.begin(id, plan);
+            ghosts.delete(id);
+            const lease = 'epoch' in plan.lease ? undefined : await store.lease(id, { waitMs: 0 });
+            const record = await store.get(id);
+            const { epoch } = lease ?? record;
+            const lead: InboxItem = { ...ghost, state: 'running' };
+            return { epoch, record, lead, receipts: [], ...(lease !== undefined && { lease }) };
+          },
+          async end(turn, entries, options) {
+            const end = await store.turns.end(turn, entries, options);
+            const [ended] = options.settle ?? [];
+            if (ended?.state === 'done') ghosts.set(turn.sessionId, await store.inbox.get(ended.inboxId));
+            return end;
+          },
         },
       },
       {
@@ -33,12 +45,6 @@ export const BROKEN: Readonly<Record<string, (store: Store) => Store>> = {
           const rows = await store.inbox.pending(query);
           const ghost = typeof query === 'string' ? ghosts.get(query) : undefined;
           return ghost === undefined ? rows : [...rows, { ...ghost, state: 'accepted' }];
-        },
-        async take(id, options) {
-          const ghost = ghosts.get(id);
-          if (ghost === undefined || options.inboxId !== ghost.inboxId) return store.inbox.take(id, options);
-          ghosts.delete(id);
-          return { ...ghost, state: 'running' };
         },
       },
     );
@@ -59,16 +65,18 @@ export const BROKEN: Readonly<Record<string, (store: Store) => Store>> = {
   },
   'the end of a message is forgotten': (store) => {
     let count = 0;
-    return over(
-      store,
-      {
-        async append(id, entries, { settle = [], ...options } = {}) {
+    return over(store, {
+      turns: {
+        async begin(id, plan) {
+          const rows = plan.openRows.filter(({ state }) => state !== 'running');
+          return rows.length === plan.openRows.length ? store.turns.begin(id, plan) : { openRows: [] };
+        },
+        async end(turn, entries, { settle = [], ...options }) {
           const kept = settle.filter(() => ++count % 20 !== 0);
-          return store.append(id, entries, { ...options, settle: kept });
+          return store.turns.end(turn, entries, { ...options, settle: kept });
         },
       },
-      { take: async (id, options) => store.inbox.take(id, { ...options, orphans: false }) },
-    );
+    });
   },
   'people of one agent share a session': (store) =>
     over(
@@ -109,6 +117,16 @@ export const BROKEN: Readonly<Record<string, (store: Store) => Store>> = {
           const { epoch: current } = await store.get(id);
           const isHeld = (await store.leases()).some(({ sessionId }) => sessionId === id);
           return store.append(id, entries, { ...options, ...(isHeld && { epoch: current }) });
+        },
+        turns: {
+          begin: (id, plan) => store.turns.begin(id, plan),
+          async end({ sessionId }, entries, options) {
+            const { epoch } = await store.get(sessionId);
+            const isHeld = (await store.leases()).some((lease) => lease.sessionId === sessionId);
+            if (isHeld) return store.turns.end({ sessionId, epoch }, entries, options);
+            const { release: _, ...rest } = options;
+            return { ...(await store.append(sessionId, entries, rest)), rows: [], released: false };
+          },
         },
       },
       {

@@ -1,5 +1,6 @@
 import type { Inbox, Lease, LeaseOptions } from '../../src/exports/store.ts';
 import type { Store } from '../../src/index.ts';
+import type { Turns } from '../../src/store/port/turns.ts';
 import type { HeldLease, Life, Operation } from './life.ts';
 import type { World } from './world.ts';
 
@@ -32,6 +33,7 @@ export function createSimStore(real: Store, life: Life, world: World): Store {
   return calls(real, '', {
     inbox,
     convlog: calls(real.convlog, 'convlog.', {}),
+    turns: turns(real, life, world),
     lease: (id: string, options?: LeaseOptions) => lease(real, life, world, { id, options }),
     publish: async () => undefined,
     'Symbol.asyncDispose': async () => undefined,
@@ -102,17 +104,7 @@ async function lease(
       const held = await ask(life, world, { label: 'lease' }, async () => {
         // Waiting is ours to do, in virtual time.
         const granted = await real.lease(id, { ...options, waitMs: 0 });
-        const { epoch } = granted;
-        const made: HeldLease = {
-          sessionId: id,
-          epoch,
-          real: granted,
-          controller: new AbortController(),
-          isOver: false,
-        };
-        life.leases.add(made);
-        life.granted.set(id, made);
-        return made;
+        return holdLease(granted, life);
       });
       return leaseOf(held, life, world);
     } catch (error) {
@@ -123,14 +115,54 @@ async function lease(
   }
 }
 
+function holdLease(real: Lease, life: Life): HeldLease {
+  const { sessionId, epoch } = real;
+  const held = { sessionId, epoch, real, controller: new AbortController(), isOver: false };
+  life.leases.add(held);
+  life.granted.set(sessionId, held);
+  return held;
+}
+
+function dropLease(held: HeldLease, life: Life): void {
+  held.isOver = true;
+  life.leases.delete(held);
+  if (life.granted.get(held.sessionId) === held) life.granted.delete(held.sessionId);
+}
+
+/** A turn that begins may be granted a lease, and one that ends may release it. */
+function turns(real: Store, life: Life, world: World): Turns {
+  return {
+    begin: async (id, plan) => {
+      const begun = await ask(life, world, { label: 'begin', args: [id, plan] }, async () => {
+        const answer = await real.turns.begin(id, plan);
+        if ('openRows' in answer || answer.lease === undefined) return answer;
+        return { ...answer, held: holdLease(answer.lease, life) };
+      });
+      if (!('held' in begun)) return begun;
+      const { held, ...turn } = begun;
+      return { ...turn, lease: leaseOf(held, life, world) };
+    },
+    end: (turn, entries, options) =>
+      ask(
+        life,
+        world,
+        { label: 'end', args: [turn.sessionId, entries, { ...options, epoch: turn.epoch }] },
+        async () => {
+          const answer = await real.turns.end(turn, entries, options);
+          const held = life.granted.get(turn.sessionId);
+          if (answer.released && held?.epoch === turn.epoch) dropLease(held, life);
+          return answer;
+        },
+      ),
+  };
+}
+
 function leaseOf(held: HeldLease, life: Life, world: World): Lease {
   const release: Lease['release'] = (options) =>
     ask(life, world, { label: 'release' }, async () => {
       const waiting = held.isOver ? null : await held.real.release(options);
       if (waiting !== null) return waiting;
-      held.isOver = true;
-      life.leases.delete(held);
-      if (life.granted.get(held.sessionId) === held) life.granted.delete(held.sessionId);
+      dropLease(held, life);
       return null;
     });
   return {

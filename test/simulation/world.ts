@@ -1,5 +1,6 @@
 import type { AppendOptions, InboxReceipt, InboxState } from '../../src/exports/store.ts';
 import { RepriseError } from '../../src/index.ts';
+import type { TurnPlan } from '../../src/store/port/turns.ts';
 import { Changes } from './changes.ts';
 import type { Evidence } from './judge.ts';
 import type { HeldLease, Life } from './life.ts';
@@ -87,7 +88,12 @@ export class World {
       const [inboxId, state] = args as [string, InboxState];
       const sessionId = this.#sessionOf.get(inboxId);
       if (sessionId !== undefined) this.changes.tell({ sessionId, inboxId, state });
-    } else if (label === 'append') {
+    } else if (label === 'begin') {
+      const [sessionId, { lead, inputs }] = args as [string, TurnPlan];
+      if ('openRows' in (value as object)) return;
+      for (const { inboxId } of inputs)
+        if (inboxId !== lead) this.changes.tell({ sessionId, inboxId, state: 'merged' });
+    } else if (label === 'append' || label === 'end') {
       const { settle = [] } = (args[2] ?? {}) as AppendOptions;
       for (const { inboxId, state } of settle)
         this.changes.tell({ sessionId: String(args[0]), inboxId, state });

@@ -5,9 +5,9 @@ import type { Store } from '../../store/port/store.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { DoneEvent, ErrorEvent } from '../events.ts';
 
-/** Queued, running, or held since its store was restored: how it ends is still to come. */
+/** Queued, running, waiting for a person, or held since its store was restored: it has not ended. */
 export function isOpen({ state }: { readonly state: string }): boolean {
-  return state === 'accepted' || state === 'running' || state === 'held';
+  return state === 'accepted' || state === 'running' || state === 'waiting' || state === 'held';
 }
 
 /** The row that says how it ends: that of the message it was answered with, where it joined another. */

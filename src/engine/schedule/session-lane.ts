@@ -1,5 +1,6 @@
 import { RepriseError } from '../../errors.ts';
 import type { Lease, Store } from '../../store/port/store.ts';
+import type { BegunTurn, ChangedRows, TurnPlan } from '../../store/port/turns.ts';
 
 export interface LaneOptions {
   readonly store: Store;
@@ -7,6 +8,11 @@ export interface LaneOptions {
   /** Called when the lease could not be given back because a message waits. */
   readonly onWaiting: () => void;
 }
+
+/** A turn that has begun, with the lease under which it runs. */
+export type HeldTurn = BegunTurn & { readonly lease: Lease };
+
+export type BeginTurn = (plan: Omit<TurnPlan, 'lease'>) => Promise<HeldTurn | ChangedRows>;
 
 /**
  * One thing at a time in one session of this process: turns, compactions and undos stand in one line, and while
@@ -48,10 +54,44 @@ export class SessionLane {
 
   /** Waits for its turn, then for the lease; `waitMs` 0 throws LEASE_HELD at once when another process has it. */
   run<T>(work: (lease: Lease) => Promise<T>, { waitMs }: { readonly waitMs?: number } = {}): Promise<T> {
+    return this.#inLine(async () => work(await this.#hold(waitMs)));
+  }
+
+  /** For a turn of the model: it takes the lease when it begins, in the same step. */
+  runTurn<T>(work: (begin: BeginTurn) => Promise<T>): Promise<T> {
+    return this.#inLine(() => work((plan) => this.#begin(plan)));
+  }
+
+  /** Nobody else stands in line, so the turn that ends can release the lease. */
+  get isLast(): boolean {
+    return this.#standing === 1;
+  }
+
+  /** The turn that ended has released the lease. */
+  released(): void {
+    this.#lease = undefined;
+  }
+
+  async #begin(plan: Omit<TurnPlan, 'lease'>): Promise<HeldTurn | ChangedRows> {
+    const { store, sessionId } = this.#options;
+    if (this.#lease?.signal.aborted === true) this.#lease = undefined;
+    const held = this.#lease;
+    const answer = await store.turns.begin(sessionId, {
+      ...plan,
+      lease: held === undefined ? {} : { epoch: held.epoch },
+    });
+    if ('openRows' in answer) return answer;
+    const lease = answer.lease ?? held;
+    if (lease === undefined) throw new TypeError('a turn began without a lease');
+    this.#lease = lease;
+    return { ...answer, lease };
+  }
+
+  #inLine<T>(work: () => Promise<T>): Promise<T> {
     this.#standing++;
     const result = this.#last.then(async () => {
       try {
-        return await work(await this.#hold(waitMs));
+        return await work();
       } catch (error) {
         // Over, whether or not its signal has said so: the next in line needs a new one.
         if (error instanceof RepriseError && error.code === 'FENCED') this.#lease = undefined;

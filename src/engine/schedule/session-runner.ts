@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { RepriseError } from '../../errors.ts';
 import { isSubagentSessionKey } from '../../keys/predicates.ts';
 import type { Model } from '../../models/model.ts';
-import type { InboxChange, InboxItem } from '../../store/port/inbox.ts';
+import type { InboxChange, InboxItem, InboxState } from '../../store/port/inbox.ts';
 import type { Lease, SessionRecord } from '../../store/port/store.ts';
 import type { Entry } from '../../transcript/entry.ts';
 import type { ModelInUse } from '../agents/session-models.ts';
@@ -9,8 +10,8 @@ import type { EngineContext } from '../engine-context.ts';
 import type { TurnEvent } from '../events.ts';
 import { thinkingLevelOf } from '../session-settings.ts';
 import type { Tool } from '../tools/tool.ts';
-import { runItem } from '../turn/run-item.ts';
-import { RunningTurn } from '../turn/running-turn.ts';
+import { type Company, type KnownRows, runItem } from '../turn/run-item.ts';
+import { RunningTurn, type RunningTurnOptions } from '../turn/running-turn.ts';
 import type { RequestFrame } from '../turn/turn-context.ts';
 import type { TurnStore } from '../turn/turn-store.ts';
 import { BackgroundCompaction } from '../window/background-compaction.ts';
@@ -22,7 +23,8 @@ import { isOpen } from './item-end.ts';
 import type { Slot } from './lanes.ts';
 import { isRunning, nextTurn, saidBefore } from './queue.ts';
 import { RoomWait } from './room-wait.ts';
-import { SessionLane } from './session-lane.ts';
+import { type BeginTurn, type HeldTurn, SessionLane } from './session-lane.ts';
+import { inputsOf, isQueued, seenAs } from './turn-plan.ts';
 
 export interface SessionFrame extends RequestFrame {
   readonly inUse: ModelInUse;
@@ -50,6 +52,10 @@ export class SessionRunner {
   #due: DueMessage | undefined;
   /** How many changes of the inbox were reported that a turn or the queue depends on. */
   #changes = 0;
+  /** Changes that were reported since the inbox was read. */
+  readonly #heard: Map<string, InboxState> = new Map();
+  /** The messages of the turn that runs here or ran last. */
+  #chosen: ReadonlySet<string> = new Set();
   /** Set while messages wait for more from the same sender. */
   #debounce: { readonly over: Promise<void>; readonly cancel: () => void } | undefined;
 
@@ -108,7 +114,10 @@ export class SessionRunner {
     const turn = this.#turn;
     // What a turn does to its own rows is not news to it.
     if (turn?.isWritten === true || state === 'merged' || state === 'running') return;
+    // Reported late: the acceptance and the end of what was chosen for the last turn.
+    if (turn === undefined && this.#chosen.has(inboxId)) return;
     this.#changes++;
+    this.#heard.set(inboxId, state);
     if (turn === undefined) {
       if (this.lane.isHeld || this.#room.hasMessage) await this.wake();
       return;
@@ -247,45 +256,76 @@ export class SessionRunner {
     const { sessionKey } = due;
     using slot = await lanes.enter(isSubagentSessionKey(sessionKey) ? 'children' : 'turns');
     // If more messages wait, the lane cannot release its lease and wakes this runner.
-    await this.lane.run((lease) => this.#take(lease, slot), { waitMs: 0 });
+    await this.lane.runTurn((begin) => this.#take(begin, slot));
   }
 
-  /** By the rows as they are now that the session is ours: somebody may have run some of them meanwhile. */
-  async #take(lease: Lease, slot: Slot): Promise<void> {
+  /** By the rows as they are when the session is ours: somebody may have run some of them meanwhile. */
+  async #take(begin: BeginTurn, slot: Slot): Promise<void> {
     if (this.#isHeld) return;
     const { store, options } = this.#context;
-    const { epoch } = lease;
     // Whatever woke this runner before is seen by this look.
     this.#isAwake = false;
-    const changes = this.#changes;
-    const rows = await store.inbox.pending(this.sessionId);
-    // Whoever stands in this lane is the only runner, so a row that is running has lost its own.
-    const isOrphaned = rows.some(isRunning);
-    const next = isOrphaned ? undefined : nextTurn(rows, options.clock.now().getTime());
-    if (!isOrphaned && (next === undefined || next.waitMs > 0)) return;
-    const take = next === undefined ? { epoch, orphans: true } : { epoch, inboxId: next.lead.inboxId };
-    const lead = await store.inbox.take(this.sessionId, take);
-    if (lead === null) return;
-    const isRetry = rows.some((item) => item.inboxId === lead.inboxId && isRunning(item));
-    // Rows that a dead runner left behind keep no lease: only another look finds them.
-    if (isRetry) this.#isAwake = true;
+    this.#heard.clear();
+    const [found, record] = await Promise.all([
+      store.inbox.pending(this.sessionId),
+      store.get(this.sessionId),
+    ]);
+    // What was reported meanwhile may be in these rows already.
+    const shown = new Set(found.map(({ inboxId }) => inboxId));
+    const isSeen = this.#heard.entries().every(([id, state]) => state === 'accepted' && shown.has(id));
+    if (isSeen) this.#isAwake = false;
+    const changes = isSeen ? this.#changes : Number.NaN;
+    const turnId = randomUUID();
+    for (let rows = found.filter(isQueued); ; ) {
+      // Whoever stands in this lane is the only runner, so a row that is running has lost its own.
+      const orphan = rows.find(isRunning);
+      const next = orphan === undefined ? nextTurn(rows, options.clock.now().getTime()) : undefined;
+      const lead = orphan ?? next?.lead;
+      if (lead === undefined || (next !== undefined && next.waitMs > 0)) return;
+      const inputs = next === undefined ? [] : await inputsOf(this.#context, record, next);
+      this.#chosen = new Set([lead.inboxId, ...inputs.map(({ inboxId }) => inboxId)]);
+      const plan = { turnId, openRows: rows.map(seenAs), lead: lead.inboxId, inputs };
+      const begun = await begin(plan).catch((error: unknown) => {
+        // A row is smaller than its words: the turn begins without them, and tells its senders what it waits for.
+        if (inputs.length === 0 || !(error instanceof RepriseError) || error.code !== 'STORE_FULL')
+          throw error;
+        return begin({ ...plan, inputs: [] });
+      });
+      if (!('openRows' in begun)) {
+        const isRetry = orphan !== undefined;
+        // Rows that a dead runner left behind keep no lease: only another look finds them.
+        if (isRetry) this.#isAwake = true;
+        const before = next?.before ?? saidBefore(rows, lead);
+        const known = (): readonly InboxItem[] | undefined =>
+          this.#changes === changes && this.#context.inboxSignal.isLive ? rows : undefined;
+        return this.#run(begun, { turnId, slot, isRetry }, { before, after: next?.after ?? [] }, known);
+      }
+      rows = begun.openRows.filter(isQueued);
+    }
+  }
+
+  async #run(
+    begun: HeldTurn,
+    { turnId, slot, isRetry }: Pick<RunningTurnOptions, 'turnId' | 'slot' | 'isRetry'>,
+    company: Company,
+    known: KnownRows,
+  ): Promise<void> {
+    const { hub, options } = this.#context;
+    const { lease, lead } = begun;
     using turn = new RunningTurn(lead, {
-      hub: this.#context.hub,
+      turnId,
+      hub,
       clock: options.clock,
       stuckAfterMs: options.stuckAfterMs,
       slot,
-      epoch,
+      epoch: lease.epoch,
       isRetry,
       lost: lease.signal,
     });
     this.#turn = turn;
     try {
-      const before = next === undefined ? saidBefore(rows, lead) : next.before;
-      await runItem(
-        { context: this.#context, runner: this, turn, lease, room: this.#room },
-        { before, after: next?.after ?? [] },
-        () => (this.#changes === changes && this.#context.inboxSignal.isLive ? rows : undefined),
-      );
+      const run = { context: this.#context, runner: this, turn, lease, room: this.#room, begun };
+      await runItem(run, company, known);
     } finally {
       this.#turn = undefined;
     }

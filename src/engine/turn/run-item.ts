@@ -4,6 +4,7 @@ import { failure } from '../../messages/failure.ts';
 import { whyOf } from '../../messages/message.ts';
 import type { InboxItem } from '../../store/port/inbox.ts';
 import type { Lease, SessionRecord } from '../../store/port/store.ts';
+import type { BegunTurn } from '../../store/port/turns.ts';
 import { replyLine } from '../admin/channel-log.ts';
 import { NO_USAGE } from '../admin/totals.ts';
 import type { ModelInUse } from '../agents/session-models.ts';
@@ -44,10 +45,11 @@ export interface ItemRun {
   readonly turn: RunningTurn;
   readonly lease: Lease;
   readonly room: RoomWait;
+  readonly begun: BegunTurn;
 }
 
 /** Messages that are answered by the same turn, said before the one that leads it and after. */
-type Company = Pick<NextTurn, 'before' | 'after'>;
+export type Company = Pick<NextTurn, 'before' | 'after'>;
 
 /** From a message that was taken to the end of its row, whatever happens between (I-28). */
 export async function runItem(run: ItemRun, next: Company, known: KnownRows): Promise<void> {
@@ -95,7 +97,7 @@ export async function runItem(run: ItemRun, next: Company, known: KnownRows): Pr
 }
 
 /** The rows from which the turn was chosen, if nothing else has changed since. */
-type KnownRows = () => readonly InboxItem[] | undefined;
+export type KnownRows = () => readonly InboxItem[] | undefined;
 
 /** What is heard of a turn before it ends. */
 interface AnswerNews {
@@ -120,12 +122,14 @@ async function answer(run: ItemRun, company: Company, known: KnownRows, on: Answ
 
 /** Stores what was said, before any model is asked. Answers with the end where that was all, or a try before had one. */
 async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Promise<SaidTurn | TurnEnd> {
-  const { context, runner, turn, lease, room } = run;
+  const { context, runner, turn, lease, room, begun } = run;
   const { store } = context;
   const { lead, turnId, isRetry } = turn;
   const { sessionId } = runner;
-  const record = withTurnSettings(await store.get(sessionId), lead);
-  await forkIfThread(run, record);
+  const record = withTurnSettings(begun.record, lead);
+  const isBegun = begun.receipts.length > 0;
+  if (isBegun) on.said();
+  else await forkIfThread(run, record);
   // A turn that is stopped meanwhile goes on to where it stores what was said, and ends before a model is asked.
   const frame = await runner.frame(record, turn.signal);
   const turnStore = openTurnStore({
@@ -137,18 +141,23 @@ async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Pr
     tools: frame.toolsByName,
     onStored: on.said,
   });
-  for (const item of before) await join(run, item, turnStore);
-  await goToPlace(store, lead, record, lease.epoch);
-  // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
   const isSilent = lead.body['silent'] === true;
   const first = isSilent ? store : turnStore;
-  const { lastSeq } = await first.append(sessionId, await itemEntries(context, lead), {
-    key: lead.inboxId,
-    epoch: lease.epoch,
-  });
-  if (first === store) on.said();
+  let { lastSeq } = record;
+  if (isBegun) for (const item of before) turn.add(item);
+  else {
+    for (const item of before) await join(run, item, turnStore);
+    await goToPlace(store, lead, record, lease.epoch);
+    // Durable before any model is called (T57). With the message's own id as key a second try finds the first.
+    ({ lastSeq } = await first.append(sessionId, await itemEntries(context, lead), {
+      key: lead.inboxId,
+      epoch: lease.epoch,
+    }));
+    if (first === store) on.said();
+  }
   if (isSilent) return { turnId, text: '', usage: NO_USAGE, tokenEstimate: 0 };
-  for (const item of after) await join(run, item, turnStore);
+  if (isBegun) for (const item of after) turn.add(item);
+  else for (const item of after) await join(run, item, turnStore);
   // A turn that is written at its end had all of them when its runner died, and is the same turn now.
   if (isRetry && turnStore !== store) {
     const rows = await store.inbox.pending(sessionId);
@@ -164,7 +173,7 @@ async function say(run: ItemRun, { before, after }: Company, on: AnswerNews): Pr
     if (ended !== undefined) return ended;
   }
   // Those that joined have stored something since, or the try before this one.
-  const isAlone = !isRetry && after.length === 0;
+  const isAlone = isBegun || (!isRetry && after.length === 0);
   const seq = isAlone ? lastSeq : (await store.get(sessionId)).lastSeq;
   return { record, frame, turnStore, seq };
 }
@@ -239,6 +248,8 @@ async function ask(
     aside: (work) => turn.aside(work),
     usageMessage: (usage) => usageMessage(usage, undefined, responseUsageOf(record.settings)),
     ending: (outcome) => endingOf(run, outcome),
+    mayRelease: () => runner.lane.isLast,
+    onReleased: () => runner.lane.released(),
     onEnded: () => turn.written(),
     onUnwritten: on.unwritten,
   }).run();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
 import type { InboxItem } from '../../store/port/inbox.ts';
@@ -11,6 +10,7 @@ import { interrupter } from '../schedule/queue.ts';
 import { StuckTimer } from '../schedule/stuck-timer.ts';
 
 export interface RunningTurnOptions {
+  readonly turnId: string;
   readonly hub: Hub;
   readonly clock: Clock;
   readonly stuckAfterMs: number;
@@ -24,7 +24,7 @@ export interface RunningTurnOptions {
 
 /** A turn while it runs: the messages it answers, who hears of it, and what may end it before its time. */
 export class RunningTurn implements Disposable {
-  readonly turnId: string = randomUUID();
+  readonly turnId: string;
   readonly lead: InboxItem;
   readonly signal: AbortSignal;
   readonly #options: RunningTurnOptions;
@@ -38,6 +38,7 @@ export class RunningTurn implements Disposable {
   #isStopped = false;
 
   constructor(lead: InboxItem, options: RunningTurnOptions) {
+    this.turnId = options.turnId;
     this.lead = lead;
     this.#options = options;
     this.#members = [lead];

@@ -1,4 +1,5 @@
 import type { AppendOptions, AppendReceipt, EntryPage, NewEntry, Store } from '../../store/port/store.ts';
+import type { EndedTurn, TurnEndOptions, TurnRef, Turns } from '../../store/port/turns.ts';
 import { callsOf } from '../../transcript/content.ts';
 import { type Entry, isSideEntry } from '../../transcript/entry.ts';
 import { entryIdForSeq } from '../../transcript/entry-id.ts';
@@ -10,7 +11,9 @@ import { withoutTools } from './pair-entries.ts';
 import { callMark, isStored, isTurnEnd, lastTurnEnd } from './recovery.ts';
 
 /** What a turn reads and writes its session through. */
-export type TurnStore = Pick<Store, 'append' | 'tail' | 'get' | 'blob' | 'notes'>;
+export type TurnStore = Pick<Store, 'append' | 'tail' | 'get' | 'blob' | 'notes'> & {
+  readonly turns: Pick<Turns, 'end'>;
+};
 
 export interface TurnStoreOptions {
   readonly store: Store;
@@ -27,7 +30,11 @@ export interface TurnStoreOptions {
 /** The store itself, unless the session's profile writes a turn only when it has ended. */
 export function openTurnStore(options: TurnStoreOptions): TurnStore {
   const { store, profile } = options;
-  return profile.writes === 'immediate' && profile.tools === 'full' ? store : new PendingTurn(options);
+  return writesAtOnce(profile) ? store : new PendingTurn(options);
+}
+
+export function writesAtOnce({ writes, tools }: Profile): boolean {
+  return writes === 'immediate' && tools === 'full';
 }
 
 interface Pending {
@@ -58,6 +65,13 @@ class PendingTurn implements TurnStore {
 
   get: Store['get'] = (id) => this.#options.store.get(id);
   blob: Store['blob'] = (id, hash) => this.#options.store.blob(id, hash);
+
+  readonly turns: Pick<Turns, 'end'> = {
+    end: (turn, entries, options) =>
+      this.#isStored
+        ? this.#options.store.turns.end(turn, entries, options)
+        : this.#end(turn, entries, options),
+  };
 
   get notes(): Store['notes'] {
     return this.#options.store.notes;
@@ -127,15 +141,32 @@ class PendingTurn implements TurnStore {
   }
 
   async #land(id: string, entries: readonly NewEntry[], options: AppendOptions): Promise<AppendReceipt> {
-    const { store, profile, onStored } = this.#options;
+    const { store } = this.#options;
+    const { lastSeq } = await store.append(id, this.#all(entries), merged([...this.#held, options]));
+    return this.#landed(entries, lastSeq);
+  }
+
+  async #end(turn: TurnRef, entries: readonly NewEntry[], options: TurnEndOptions): Promise<EndedTurn> {
+    const { store } = this.#options;
+    // Those that joined end in the same step, and only the row of the lead is asked about.
+    const { epoch: _epoch, expectedLeaf: _leaf, ...rest } = merged([...this.#held, options]);
+    const { release } = options;
+    const end = await store.turns.end(turn, this.#all(entries), { ...rest, release });
+    return { ...end, ...this.#landed(entries, end.lastSeq) };
+  }
+
+  /** What is pending with the last entries of the turn. */
+  #all(entries: readonly NewEntry[]): readonly NewEntry[] {
     const held = new Set(this.#pending.map(({ id: own }) => own));
     // An edit of something that is never stored has nothing to say.
     const said = this.#pending
       .map(({ entry }) => entry)
       .filter(({ targetId }) => !held.has(String(targetId)));
-    const all = profile.tools === 'none' ? withoutTools(said, entries) : [...said, ...entries];
-    const { lastSeq } = await store.append(id, all, merged([...this.#held, options]));
-    onStored();
+    return this.#options.profile.tools === 'none' ? withoutTools(said, entries) : [...said, ...entries];
+  }
+
+  #landed(entries: readonly NewEntry[], lastSeq: number): AppendReceipt {
+    this.#options.onStored();
     this.#pending = [];
     this.#held = [];
     return { firstSeq: Math.max(1, lastSeq - entries.length + 1), lastSeq };

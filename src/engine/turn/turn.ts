@@ -7,7 +7,7 @@ import type { ProviderAnswer } from '../../messages/params/params-models.ts';
 import { Answer } from '../../models/answer.ts';
 import type { FinishEvent, Model, ModelEvent, ModelRequest } from '../../models/model.ts';
 import { isSilentOverflow } from '../../models/overflow.ts';
-import type { Lease, NewEntry } from '../../store/port/store.ts';
+import type { AppendReceipt, Lease, NewEntry } from '../../store/port/store.ts';
 import type { AssistantMessage, Usage } from '../../transcript/entry.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { addUsage, NO_USAGE } from '../admin/totals.ts';
@@ -59,6 +59,9 @@ export interface TurnOptions {
   readonly usageMessage: (usage: Usage) => Message | undefined;
   /** What else is written in the append that ends the turn. */
   readonly ending: (outcome: TurnOutcome) => TurnEnding;
+  /** Whether the append that ends the turn releases the lease. */
+  readonly mayRelease: () => boolean;
+  readonly onReleased: () => void;
   readonly onEnded: () => void;
   /** The answer is whole, and the append that would have ended the turn failed. */
   readonly onUnwritten: (write: WriteAnswer) => void;
@@ -210,7 +213,7 @@ export class Turn {
     };
     const entries = [{ type: 'message', message }, this.#turnEntry('done', { tokenEstimate })];
     const write: WriteAnswer = async (by) => {
-      await this.#store(entries, ending({ end }), by);
+      await this.#end(entries, ending({ end }), by);
       return end;
     };
     try {
@@ -233,7 +236,7 @@ export class Turn {
     const message = answer.message(frame().model, { stopReason, errorMessage: error.message });
     try {
       const entries = partial.length === 0 ? [entry] : [{ type: 'message', message }, entry];
-      await this.#store(entries, ending({ error }));
+      await this.#end(entries, ending({ error }));
       onEnded();
     } catch (failed) {
       if (failed instanceof RepriseError && isFenced(failed)) return failed;
@@ -254,13 +257,28 @@ export class Turn {
     return { type: 'custom', customType: 'reprise.turn', data };
   }
 
-  async #store(
+  async #store(entries: readonly NewEntry[]): Promise<void> {
+    const { store, sessionId, lease, emit } = this.#options;
+    this.#report(entries, await store.append(sessionId, entries, { epoch: lease.epoch }), emit);
+  }
+
+  async #end(
     entries: readonly NewEntry[],
-    ending: TurnEnding = {},
+    ending: TurnEnding,
     { lease, emit }: Pick<TurnOptions, 'lease' | 'emit'> = this.#options,
   ): Promise<void> {
-    const { store, sessionId } = this.#options;
-    const { firstSeq, lastSeq } = await store.append(sessionId, entries, { ...ending, epoch: lease.epoch });
+    const { store, sessionId, mayRelease, onReleased } = this.#options;
+    const turn = { sessionId, epoch: lease.epoch };
+    const end = await store.turns.end(turn, entries, { ...ending, release: mayRelease() });
+    if (end.released) onReleased();
+    this.#report(entries, end, emit);
+  }
+
+  #report(
+    entries: readonly NewEntry[],
+    { firstSeq, lastSeq }: AppendReceipt,
+    emit: TurnOptions['emit'],
+  ): void {
     for (const [i, { type }] of entries.entries())
       if (firstSeq + i <= lastSeq) emit({ type: 'entry', seq: firstSeq + i, entryType: type });
   }

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../src/exports/transcript.ts';
 import type { Entry } from '../../../src/index.ts';
 import { messagesText } from '../../../src/messages/english.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
+import type { Turns } from '../../../src/store/port/turns.ts';
 import { gate, openChannels, telegram, until } from '../../support/engine/channels.ts';
 import { scripted } from '../../support/engine/engine.ts';
 import { HandClock } from '../../support/engine/hand-clock.ts';
@@ -127,6 +128,10 @@ describe('explain', () => {
     const store = await openMemoryStore({});
     const append = store.append.bind(store);
     store.append = (id, entries, options) => append(id, entries.map(withoutMerged), options);
+    const { turns } = store;
+    const end: Turns['end'] = (turn, entries, options) =>
+      turns.end(turn, entries.map(withoutMerged), options);
+    Object.assign(store, { turns: { ...turns, end } });
     const { at, session, ids } = await mergedTurn('steer', { store });
     await using _engine = at;
     const { data, messages } = await session.explain();

@@ -45,8 +45,8 @@ test.each(['jsonl', 'sqlite'] as const)(
     const before = commits();
     asked.length = 0;
     await turn();
-    const expected = ['receive', 'acquire', 'pending', 'take', 'get', 'append', 'tail', 'append', 'release'];
+    const expected = ['receive', 'pending', 'get', 'begin', 'tail', 'end'];
     expect(asked.filter((op) => op !== 'leases')).toEqual(expected);
-    expect(commits() - before).toBe(6);
+    expect(commits() - before).toBe(3);
   },
 );

@@ -31,13 +31,19 @@ const store = await openStore({
   kind: kind as NonNullable<OpenStoreOptions['kind']>,
   ...(url === undefined ? { home, durability: 'os' as const } : { url }),
 });
+const { turns } = store;
+const end: typeof turns.end = async (turn, entries, options) => {
+  const ended = await turns.end(turn, entries, options);
+  if (options.settle?.some(({ state }) => state === 'done') === true) dieAt(home, 'after-end');
+  return ended;
+};
+Object.assign(store, { turns: { ...turns, end } });
 const append = store.append.bind(store);
 store.append = async (id, entries, options) => {
   const isCompaction = entries.some(({ type }) => type === 'compaction');
   if (isCompaction) dieAt(home, 'before-append');
   const receipt = await append(id, entries, options);
   if (isCompaction) dieAt(home, 'after-append');
-  if (options?.settle?.some(({ state }) => state === 'done') === true) dieAt(home, 'after-end');
   return receipt;
 };
 const profile = process.env['REPRISE_PROFILE'];
