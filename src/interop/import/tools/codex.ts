@@ -247,7 +247,8 @@ class CodexReader {
         : callArguments(input);
     const call = { type: 'toolCall', id: textIn(call_id) ?? id, name: textIn(name) ?? String(type), ...args };
     this.#messages++;
-    this.#push(id, at, { role: 'assistant', content: [call], stopReason: 'toolUse', ...this.#model() });
+    if (!this.#joinAnswer(call))
+      this.#push(id, at, { role: 'assistant', content: [call], stopReason: 'toolUse', ...this.#model() });
     // The provider ran it; its result is part of the answer.
     if (type !== 'web_search_call' && type !== 'image_generation_call') return;
     const { result, status } = payload;
@@ -261,6 +262,22 @@ class CodexReader {
       content,
       isError: false,
     });
+  }
+
+  /** Parallel calls are items of one answer; in answers of their own, only the last one could have a result. */
+  #joinAnswer(call: JsonObject): boolean {
+    const { entries } = this.list;
+    const last = entries.at(-1);
+    if (last === undefined || last.id !== this.#leaf || !isObject(last['message'])) return false;
+    const { role, content } = last['message'];
+    if (role !== 'assistant' || !Array.isArray(content)) return false;
+    const message = {
+      ...last['message'],
+      content: [...(content as readonly unknown[]), call],
+      stopReason: 'toolUse',
+    };
+    entries[entries.length - 1] = { ...last, message };
+    return true;
   }
 
   #addResult({ call_id, output, tools }: JsonObject, id: string, at: string): void {
