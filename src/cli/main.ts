@@ -15,7 +15,7 @@ import { registerChanges } from './register/register-changes.ts';
 import { addChatOptions } from './register/register-chat.ts';
 import { registerConfig } from './register/register-config.ts';
 import { registerCopies } from './register/register-copies.ts';
-import { registerExport, registerImport } from './register/register-interop.ts';
+import { registerExport, registerImport, registerResume } from './register/register-interop.ts';
 import { registerMcp } from './register/register-mcp.ts';
 import { registerReads } from './register/register-reads.ts';
 import { escapeForTerminal, printError, say } from './terminal/print.ts';
@@ -75,6 +75,7 @@ const PARTS: readonly Part[] = [
   { names: ['config'], register: registerConfig },
   { names: ['export'], register: registerExport },
   { names: ['import'], register: registerImport },
+  { names: ['resume'], register: registerResume },
   { names: ['mcp'], register: registerMcp },
 ];
 

@@ -1,6 +1,6 @@
 /** A test compares them with the commands there are. */
 const NAMES =
-  'chat|serve|token|ls|search|show|tail|explain|stats|rename|fork|compact|undo|redo|stop|rm|restore|purge|prune|verify|repair|locks|doctor|path|demo|completion|migrate|backup|config|export|import|mcp';
+  'chat|serve|token|ls|search|show|tail|explain|stats|rename|fork|compact|undo|redo|stop|rm|restore|purge|prune|verify|repair|locks|doctor|path|demo|completion|migrate|backup|config|export|import|resume|mcp';
 const COMMAND = new RegExp(`\\breprise (?=-|(?:${NAMES})\\b)`, 'g');
 
 /** How this process was started, as a person types it: in a clone there is no `reprise` on the PATH. */

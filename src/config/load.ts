@@ -48,6 +48,9 @@ export const PROJECT_FILE = 'reprise.config.json';
  * the environment. The user's file is in the configuration folder, not in the home: it can set the path of the home,
  * and a home copied from another person must not control the user's program.
  */
+/** Other agents keep their files where the environment says. */
+export const environment = (): NodeJS.ProcessEnv => process.env;
+
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfig> {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options;
   const folder = join(configHome(env), 'reprise');

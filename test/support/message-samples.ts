@@ -457,6 +457,8 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'export.folderNotEmpty': { path: '/out' },
   'export.fileExists': { path: '/out/a.md' },
   'export.notWritten': { path: '/out/a.md', problem: 'other', errno: 'EACCES' },
+  'export.longFolder': { folder: '"/home/ada/x"', max: 200 },
+  'export.notReadBack': { file: '/home/ada/x.jsonl', missing: 2 },
   'export.unknownLayout': { layout: '"zip"', known: ['claw0', 'zyhive'] },
   'import.notRead': { path: '/a.jsonl', problem: 'missing', errno: 'ENOENT' },
   'import.changing': { path: '/a.db' },

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { AUDIT_SESSION_ID } from '../../engine/admin/audit.ts';
 import { resolveRef } from '../../engine/admin/ref.ts';
+import { CLIENT_EXPORTS, CLIENT_NAMES, isClientName } from '../../interop/export/clients/client-export.ts';
+import type { ClientName } from '../../interop/export/clients/tool-names.ts';
 import { type ExportedLayout, exportLayout, LAYOUT_NAMES } from '../../interop/export/export-layout.ts';
 import { prepareFolder } from '../../interop/export/file-writer.ts';
 import { EXPORT_FORMATS, type ExportFormat, isExportFormat } from '../../interop/export/formats.ts';
@@ -10,9 +12,10 @@ import { failure } from '../../messages/failure.ts';
 import { quotedValue } from '../../messages/quoted.ts';
 import type { SessionRecord, Store } from '../../store/port/store.ts';
 import { openHome } from '../backend/home.ts';
+import { documentOf, newClientSession, writeClientFile } from '../client-file.ts';
 import { exportFile, formatByName, tellDamage } from '../export-file.ts';
 import type { Options } from '../options.ts';
-import { escapeForTerminal, printJson, say } from '../terminal/print.ts';
+import { escapeForTerminal, printJson, printPieces, say } from '../terminal/print.ts';
 import { Progress } from '../terminal/progress.ts';
 
 interface ExportOptions extends Options {
@@ -46,6 +49,7 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
     throw failure('INVALID_INPUT', 'cli.exportFolder');
   if (options.seals === true && options.redact === true)
     throw failure('INVALID_INPUT', 'cli.exclusive', { options: ['--seals', '--redact'] });
+  if (isClientName(options.format) && ref !== undefined) return exportClient(ref, options.format, options);
   const format = formatOf(options);
   await using store = await openHome(options);
   const sessions = ref === undefined ? await allSessions(store) : [await resolveRef(store, ref)];
@@ -67,6 +71,20 @@ export async function exportSessions(ref: string | undefined, options: ExportOpt
     say(`${counted(written.length, 'session')} as ${format}: ${escapeForTerminal(folder)}`);
   if (json === true && folder !== undefined)
     printJson({ data: written, hasMore: false, lastId: written.at(-1)?.id ?? null }, 2);
+}
+
+/** One session as a new session of another agent. */
+async function exportClient(ref: string, client: ClientName, options: ExportOptions): Promise<void> {
+  await using store = await openHome(options);
+  const document = await documentOf(store, await resolveRef(store, ref), options.redact === true);
+  const session = newClientSession(document, { full: options.full === true });
+  if (typeof options.out !== 'string') {
+    await printPieces(CLIENT_EXPORTS[client].write(document, session));
+    return;
+  }
+  await writeClientFile(document, session, { client, file: options.out, force: options.force === true });
+  say(`1 session for ${CLIENT_EXPORTS[client].title}: ${escapeForTerminal(options.out)}`);
+  if (options.json === true) printJson({ client, id: session.id, file: options.out, cwd: session.cwd });
 }
 
 async function toLayout(
@@ -155,7 +173,7 @@ function formatOf({ format, profile, out, json }: ExportOptions): ExportFormat {
     throw failure('INVALID_INPUT', 'value.wrong', {
       field: '--format',
       value: quotedValue(format),
-      expected: [{ is: 'oneOf', values: Object.keys(EXPORT_FORMATS) }],
+      expected: [{ is: 'oneOf', values: [...Object.keys(EXPORT_FORMATS), ...CLIENT_NAMES] }],
     });
   if (typeof out === 'string') return formatByName(out);
   return json === true ? 'json' : 'v3';

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { serveStdio } from '../../mcp/serve-stdio.ts';
 import { FolderScope, WHOLE_HOME } from '../../mcp/session-scope.ts';
@@ -9,6 +8,7 @@ import { openEngine } from '../backend/open-engine.ts';
 import { type Options, textOption } from '../options.ts';
 import { confirm } from '../terminal/ask.ts';
 import { escapeForTerminal, print, say } from '../terminal/print.ts';
+import { runProgram } from '../terminal/run-program.ts';
 import { shellWord } from '../terminal/shell-word.ts';
 import { packageVersion } from '../version.ts';
 
@@ -57,7 +57,7 @@ async function install(client: string, options: Options): Promise<void> {
     });
   print(escapeForTerminal(command.map(shellWord).join(' ')));
   if (!(await confirm('Run this command?', options))) return;
-  await run(command);
+  await runProgram(command);
 }
 
 /** This program by its path: a client does not have the PATH of this shell. */
@@ -71,15 +71,4 @@ function serverCommand({ home, store, all, write }: Options): readonly string[] 
     ...(all === true ? ['--all'] : []),
     ...(write === true ? ['--write'] : []),
   ];
-}
-
-function run([program = '', ...args]: readonly string[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ['inherit', 'inherit', 'inherit'] });
-    child.once('error', (cause) => reject(failure('NOT_FOUND', 'cli.noProgram', { program }, { cause })));
-    child.once('exit', (code) => {
-      process.exitCode = code ?? 1;
-      resolve();
-    });
-  });
 }

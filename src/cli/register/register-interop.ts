@@ -10,7 +10,7 @@ export function registerExport(program: Command): void {
     .option('--all', 'every session; needs --out')
     .option(
       '--format <name>',
-      'v3 (transcript lines, the default), markdown, html, anthropic, openai or json',
+      'v3 (transcript lines, the default), markdown, html, anthropic, openai, json; for an agent: claude-code, codex or pi',
     )
     .option(
       '--profile <tool>',
@@ -50,4 +50,27 @@ export function registerImport(program: Command): void {
     });
   addGlobals(command, ['json', ...LOCAL]);
   addExamples(command, ['reprise import chat.jsonl --dry-run', 'reprise import ~/.openclaw --yes']);
+}
+
+export function registerResume(program: Command): void {
+  const command = program
+    .command('resume')
+    .summary('continue a session in Claude Code, Codex or pi')
+    .description('write a session as a new session of another agent, and start that agent; asks first')
+    .argument('<ref>', 'id, key, label, title or unique prefix')
+    .requiredOption('--in <tool>', 'claude-code, codex or pi')
+    .option('--full', 'all messages, not only the current context')
+    .option('--compact', 'compact the session first, so that the agent starts with a summary')
+    .option('--cwd <folder>', 'where the agent works; default: the folder of the session, otherwise this one')
+    .option('--out <file>', 'write this file and do not start the agent')
+    .option('--no-start', 'write the file where the agent finds it, and print the command that starts it')
+    .option('-y, --yes', 'do not ask')
+    .action(async (ref: string, options: Options) =>
+      (await import('../commands/resume.ts')).resume(ref, options),
+    );
+  addGlobals(command, ['json', ...LOCAL]);
+  addExamples(command, [
+    'reprise resume @last --in codex',
+    'reprise resume "the bug" --in claude-code --compact',
+  ]);
 }

@@ -26,6 +26,14 @@ export const ENGLISH_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
       ? 'Free some space on that disk, then export again.'
       : 'Check that the folder exists and that this user can write to it.',
   ],
+  'export.longFolder': ({ folder, max }) => [
+    `the path ${folder} has more than ${max} characters`,
+    'Choose a folder with a shorter path, or write the file with --out.',
+  ],
+  'export.notReadBack': ({ file, missing }) => [
+    `${file} was written, but reading it back misses ${counted(missing, 'message')}; it was removed`,
+    'Please report this with the session: reprise export <ref> --redact.',
+  ],
   'export.unknownLayout': ({ layout, known }) => [
     `there is no export layout ${layout}`,
     `Use ${alternatives(known)}.`,

@@ -39,6 +39,9 @@ export interface InteropMessages {
   'export.folderNotEmpty': { readonly path: string };
   'export.fileExists': { readonly path: string };
   'export.notWritten': { readonly path: string; readonly problem: FileProblem; readonly errno: string };
+  'export.longFolder': { readonly folder: string; readonly max: number };
+  /** `missing`: messages that the written file does not contain. */
+  'export.notReadBack': { readonly file: string; readonly missing: number };
   'export.unknownLayout': { readonly layout: string; readonly known: readonly string[] };
   'import.notRead': { readonly path: string; readonly problem: FileProblem; readonly errno: string | null };
   'import.changing': { readonly path: string };

@@ -14,6 +14,10 @@ export const CHINESE_INTEROP: Pick<MessageTable, keyof InteropMessages> = {
     problem === 'diskFull'
       ? `无法写入 ${path}：磁盘已满。请释放空间后重新导出。`
       : `无法写入 ${path}：${errno}。请确认文件夹存在，且此用户可以写入。`,
+  'export.longFolder': ({ folder, max }) =>
+    `路径 ${folder} 超过 ${max} 个字符。请选择路径较短的文件夹，或用 --out 写入文件。`,
+  'export.notReadBack': ({ file, missing }) =>
+    `${file} 已写入，但读回时缺少 ${missing} 条消息，因此已删除。请报告此问题并附上会话：reprise export <ref> --redact`,
   'export.unknownLayout': ({ layout, known }) => `没有导出布局 ${layout}。可用：${known.join('、')}。`,
   'import.notRead': (params) => `无法读取 ${fileText(params)}。请检查路径，并确认此用户可以读取该文件。`,
   'import.changing': ({ path }) => `复制 ${path} 时它一直在变化。请停止使用该数据库的程序，然后再次导入。`,
