@@ -31,7 +31,7 @@ async function hear(at: OpenedServer, peer: string, name: string, ...texts: stri
   }
 }
 
-test('all channels are listed, found by channel, member and words, sorted, and read in a drawer', async () => {
+test('all channels are listed, found by channel, sender and words, sorted, and read in a drawer', async () => {
   await using at = await openServer(scripted(['At nine.', 'At noon.', 'Yes.', 'Bye.']), {
     session: { dmScope: 'per-channel-peer' },
   } as never);
@@ -134,7 +134,7 @@ test.each([
   expect(complaints).toEqual([]);
 });
 
-test('a channel opens at the line that was looked for, wherever it is, and is read on from there both ways', async () => {
+test('a channel opens at the matching line, wherever it is, and can be scrolled both ways from there', async () => {
   await using at = await openServer(scripted([]));
   const { store } = at.reprise;
   await store.create({ id: 'busy', key: 'agent:main:slack:group:7' });
@@ -188,7 +188,7 @@ test('a channel opens at the line that was looked for, wherever it is, and is re
   expect(complaints).toEqual([]);
 });
 
-test('the largest session comes first although it was used before all that are loaded', async () => {
+test('the largest session comes first although all loaded sessions are newer', async () => {
   await using at = await openServer(scripted([]));
   const { store } = at.reprise;
   const say = async (id: string, totalTokens: number): Promise<void> => {
@@ -229,7 +229,7 @@ test('the largest session comes first although it was used before all that are l
   expect(complaints).toEqual([]);
 });
 
-test('sessions are sorted by tokens, renamed, and deleted after a question; statistics say where the words went', async () => {
+test('sessions are sorted by tokens, renamed, and deleted after a question; statistics show where tokens went', async () => {
   const usage = {
     input: 500,
     output: 100,

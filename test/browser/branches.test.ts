@@ -141,7 +141,7 @@ describe('I-76 where a conversation branches', () => {
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
   });
 
-  test('branches that others made are counted, and Undo goes back to where one was, not to the last step', async () => {
+  test('branches of other clients are counted, and Undo returns to the branch that was shown, not to the last step', async () => {
     await using at = await openServer(scripted(['one', 'two', 'three', 'four']));
     await talk(at, 'tell me');
     const session = await at.reprise.session({ id: 's' });
@@ -271,7 +271,7 @@ describe('I-76 where a conversation branches', () => {
     await expect.poll(() => switcher(page).textContent()).toBe('‹2/2›');
   });
 
-  test('a long branch opens at the message it begins with, however far its end is', async () => {
+  test('a long branch opens at its first message, however far its end is', async () => {
     await using at = await openServer(scripted(['short']));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });

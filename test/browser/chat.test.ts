@@ -89,7 +89,7 @@ describe('a chat in the browser', () => {
     await expect.poll(() => page.locator('.message.user').count()).toBe(1);
   });
 
-  test('the message behind a stopped answer is shown once, also while its own answer comes', async () => {
+  test('the message after a stopped answer is shown once, also while its own answer arrives', async () => {
     const model = pacedModel(['one ', 'two ', 'three ']);
     await using at = await openServer(model, { session: { queue: { mode: 'followup' } } });
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -176,7 +176,7 @@ describe('a chat in the browser', () => {
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['first', 'second']);
   });
 
-  test('an image is sent with a message and shown again, also one that is kept beside its line', async () => {
+  test('an image is sent with a message and shown again, also one that is stored as a blob', async () => {
     await using at = await openServer(scripted(['small', 'large']));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, complaints } = opened;
@@ -218,7 +218,7 @@ describe('a chat in the browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('who reads further up stays there while the answer grows, and comes back when they want to', async () => {
+  test('a reader further up stays there while the answer grows, and returns with one click', async () => {
     const model = pacedModel(Array.from({ length: 400 }, (_, i) => `line ${i}\n\n`));
     await using at = await openServer(model);
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -248,7 +248,7 @@ describe('a chat in the browser', () => {
     await expect.poll(async () => (await place()).rest).toBeLessThan(2);
   });
 
-  test('a very long message is cut until all of it is asked for, and whole on paper', async () => {
+  test('a very long message is cut until it is expanded, and printed in full', async () => {
     await using at = await openServer(scripted(['noted']));
     const log = Array.from({ length: 300 }, (_, i) => `line ${i} of a log`).join('\n');
     await (await at.chat({ message: log, sessionId: 's' })).text();
@@ -267,7 +267,7 @@ describe('a chat in the browser', () => {
     expect(await isWhole()).toBe(true);
   });
 
-  test('Escape closes what is open, and stops the answer only when nothing is', async () => {
+  test('Escape closes an open dialog or menu, and stops the answer only if none is open', async () => {
     const model = pacedModel(['one ', 'two']);
     await using at = await openServer(model);
     using _rest = { [Symbol.dispose]: () => model.allow(100) };
@@ -354,7 +354,7 @@ describe('a chat in the browser', () => {
     expect(await field(page).inputValue()).toBe('Look at this:\n\nnotes.py\n````\na = 1\n```\n````');
   });
 
-  test('what is sent in place of an earlier message is in sight with its answer, and every message has its position', async () => {
+  test('an edited message is in view with its answer, and every message has its position', async () => {
     const long = 'word '.repeat(400);
     const model = scripted([...Array<string>(6).fill(long), `${long} the end`]);
     await using at = await openServer(model);

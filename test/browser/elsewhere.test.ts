@@ -138,7 +138,7 @@ describe('T82 what happens while the page is hidden, or somewhere else', () => {
     expect([...first.complaints, ...second.complaints]).toEqual([]);
   });
 
-  test('words in Chinese are found, and the hit opens at its message', async () => {
+  test('Chinese words are found, and the hit opens at its message', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 'zh', key: 'agent:main:session:zh' });
@@ -161,7 +161,7 @@ describe('T82 what happens while the page is hidden, or somewhere else', () => {
     await expect.poll(flashed).toContain('我们星期五去看番茄和豆子');
   });
 
-  test('a session that is deleted elsewhere says so by itself, takes nothing more, and keeps what was being written', async () => {
+  test('a session that is deleted elsewhere shows that, accepts no message, and keeps the draft', async () => {
     await using at = await openServer(scripted(['hello', 'again']));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
@@ -215,7 +215,7 @@ describe('T82 what happens while the page is hidden, or somewhere else', () => {
     await expect.poll(() => page.locator('.said').allTextContents()).toEqual(['in brief']);
   });
 
-  test('a server that does not know a route yet is talked to all the same', async () => {
+  test('the page works with a server that lacks a newer route', async () => {
     await using at = await openServer(scripted(['hello']));
     await using opened = await openPage('about:blank');
     const { page } = opened;

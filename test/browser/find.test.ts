@@ -10,8 +10,8 @@ const message = (role: string, text: string): object => ({
   message: { role, content: [{ type: 'text', text }] },
 });
 
-describe('what is looked for', () => {
-  test('a search with many hits says how many there are and shows older ones when asked', async () => {
+describe('search', () => {
+  test('with many hits shows their number, and older ones on request', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     const { id } = await store.create({ id: 's', key: 'agent:main:session:s' });
@@ -167,7 +167,7 @@ describe('what is looked for', () => {
     await expect.poll(flashed).toContain('Will it rain on Friday?');
   });
 
-  test('a link to a session that is not there, or cannot be, says so and leads on', async () => {
+  test('a link to a missing or invalid session says so and offers a way back', async () => {
     await using at = await openServer(scripted(['hello']));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;

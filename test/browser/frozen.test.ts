@@ -62,7 +62,7 @@ async function startTrace(cdp: CDPSession): Promise<void> {
   });
 }
 
-test('no text and no code keeps the page from answering a click', async () => {
+test('no text and no code keeps the page from responding to a click', async () => {
   const [, attack] = TEXTS[0] ?? ['', ''];
   const deltas = attack.match(/.{1,1000}/g) ?? [];
   await using at = await openServer(scripted([{ text: deltas }]));

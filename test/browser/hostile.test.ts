@@ -210,7 +210,7 @@ test('I-70 T79 no text, name or answer runs, loads or becomes markup', async () 
   }
 });
 
-test('I-70 the browser itself refuses what the page would never do', async () => {
+test('I-70 the browser itself refuses markup that the page would never create', async () => {
   await using at = await openServer(createScriptedModel([]));
   await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page } = opened;

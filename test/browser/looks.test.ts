@@ -36,7 +36,7 @@ describe('for every user', () => {
     expect(await complaintsOf(page)).toEqual([]);
   });
 
-  test('with a keyboard alone: sign in, say something, open its menu, search and come back', async () => {
+  test('works with a keyboard alone: sign in, send a message, open its menu, search and come back', async () => {
     await using at = await openServer(createOfflineModel());
     await using opened = await openPage(at.url);
     const { page } = opened;
@@ -87,7 +87,7 @@ describe('for every user', () => {
       .waitFor();
   });
 
-  test('on a phone the list covers the page when asked, and closes when one is chosen', async () => {
+  test('on a phone the list covers the page on request, and closes when a session is chosen', async () => {
     await using at = await openServer(createOfflineModel());
     await (await at.chat({ message: 'hello', sessionId: 'one' })).text();
     const options = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
@@ -99,7 +99,7 @@ describe('for every user', () => {
     await expect.poll(() => page.locator('.session').isVisible()).toBe(false);
   });
 
-  test('in Chinese, also what the server says; another language is kept over a reload', async () => {
+  test('is in Chinese, also texts of the server; the chosen language survives a reload', async () => {
     await using at = await openServer(scripted([new RepriseError('MODEL_AUTH', 'no such key')]));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`, { locale: 'zh-CN' });
     const { page } = opened;
@@ -187,7 +187,7 @@ function plainName(file: string): string {
   return file.replace(/-.{8}\.js$/, '');
 }
 
-test('its files are sent packed and kept for good by their names; nothing beside them is', async () => {
+test('its files are sent compressed and cached permanently by their names; no other file is served', async () => {
   await using at = await openServer(scripted([]));
   const index = await fetch(at.url);
   expect(index.headers.get('cache-control')).toBe('no-cache');

@@ -22,7 +22,7 @@ async function hear(
 }
 
 describe('a person who never saw the page', () => {
-  test('finds where the context went, what a summary stands for, and how to get it back', async () => {
+  test('finds what fills the context, what a summary replaced, and how to undo it', async () => {
     const long = 'Long words about many things. '.repeat(80);
     const model = scripted(
       [...Array.from({ length: 16 }, (_, i) => `answer ${i} ${long}`), 'A SUMMARY of it'],
@@ -91,7 +91,7 @@ describe('a person who never saw the page', () => {
     expect(file.equals(await at.reprise.store.exportSession(id))).toBe(true);
   });
 
-  test('narrows the list to the sessions in which one member spoke', async () => {
+  test('narrows the list to the sessions with one sender', async () => {
     await using at = await openServer(scripted(['Hi.', 'Hello.', 'Good day.']));
     await hear(at, { id: '1', name: 'Ada' }, 'I am in a group');
     await (await at.chat({ message: 'nobody else is here', sessionId: 'own' })).text();

@@ -5,7 +5,7 @@ import { openServer, TOKEN } from '../support/server/server.ts';
 import { killServer, ServerHome } from '../support/server/server-process.ts';
 import { openPage } from './support/browser.ts';
 
-describe('I-71 whatever happens to the server', () => {
+describe('I-71 when the server fails', () => {
   test('an answer that was cut off by a killed server continues by itself, and is shown once', async () => {
     await using home = new ServerHome();
     const first = await home.start(['one two three …']);
@@ -31,7 +31,7 @@ describe('I-71 whatever happens to the server', () => {
     expect(await page.locator('.message.failed').count()).toBe(0);
   });
 
-  test('a view that is asked for while the server is gone says why it does not come, and comes with the server', async () => {
+  test('a view that is opened while the server is away shows why it is empty, and loads when the server is back', async () => {
     await using at = await openServer(scripted([]));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page, context } = opened;
@@ -49,7 +49,7 @@ describe('I-71 whatever happens to the server', () => {
     await expect.poll(() => page.locator('.banner').count()).toBe(0);
   });
 
-  test('colors and Chinese texts that could not be loaded come by themselves later, and are no error until then', async () => {
+  test('colors and Chinese texts that could not be loaded are loaded later, and are no error until then', async () => {
     await using at = await openServer(scripted(['```js\nconst a = 1;\n```']));
     await (await at.chat({ message: 'code, please', sessionId: 's' })).text();
     await using opened = await openPage('about:blank', { locale: 'zh-CN' });
@@ -106,7 +106,7 @@ describe('I-71 whatever happens to the server', () => {
     expect(await field.inputValue()).toBe('');
   });
 
-  test('what others say in the session appears by itself', async () => {
+  test('messages of other clients appear by themselves', async () => {
     await using at = await openServer(scripted(['hello', 'from elsewhere']));
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
     const { page } = opened;
@@ -121,7 +121,7 @@ describe('I-71 whatever happens to the server', () => {
 });
 
 describe('the token', () => {
-  test('a wrong one is refused in the form; the right one opens the page and is not in storage for good', async () => {
+  test('a wrong one is refused in the form; the right one opens the page and is not stored permanently', async () => {
     await using at = await openServer(scripted([]));
     await using opened = await openPage(at.url);
     const { page, context } = opened;
@@ -154,7 +154,7 @@ describe('the token', () => {
     await third.getByLabel('Message', { exact: true }).waitFor();
   });
 
-  test('one that was changed leads back to the form, and what was being written is still there', async () => {
+  test('a changed one leads back to the form, and the draft is still there', async () => {
     const port = await freePort();
     const before = await openServer(scripted(['hello']), {}, { port });
     await using opened = await openPage(`${before.url}/#token=${TOKEN}`);

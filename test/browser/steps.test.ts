@@ -25,7 +25,7 @@ async function choose(page: Page, where: Locator, name: string): Promise<void> {
 const head = (page: Page): Locator => page.locator('.chat-head');
 
 describe('everything can be seen and undone', () => {
-  test('a summary is previewed, opens to what it says, what it lost and the originals, and is undone', async () => {
+  test('a summary is previewed, opens to its text, its losses and the originals, and is undone', async () => {
     const long = 'Long words about many things. '.repeat(80);
     const model = scripted(
       [...Array.from({ length: 16 }, (_, i) => `answer ${i} ${long}`), 'A SUMMARY of it'],
@@ -65,7 +65,7 @@ describe('everything can be seen and undone', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('a summary of another tool says how much it stands for, as far as that is known', async () => {
+  test('a summary of another tool shows how much it replaced, as far as that is known', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;
     await store.create({ id: 's', key: 'agent:main:session:s' });
@@ -89,7 +89,7 @@ describe('everything can be seen and undone', () => {
     await expect.poll(() => line.textContent()).toBe('140 messages → summary80k tokens');
   });
 
-  test('a turn that failed says why once, and is tried again where it says so', async () => {
+  test('a failed turn shows the reason once, and is retried there', async () => {
     await using at = await openServer(scripted([new Error('it broke'), 'this time']));
     await talk(at, ['try it']);
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -149,7 +149,7 @@ describe('everything can be seen and undone', () => {
     await page.getByLabel('Message', { exact: true }).fill('hello');
   });
 
-  test('another answer keeps the old one as a branch, and the tree leads back to it', async () => {
+  test('a regenerated answer keeps the old one as a branch, and the tree leads back to it', async () => {
     await using at = await openServer(scripted(['first answer', 'second answer']));
     await talk(at, ['tell me']);
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -169,7 +169,7 @@ describe('everything can be seen and undone', () => {
     await page.getByRole('dialog').getByText('verified: same hash as the request sent').waitFor();
   });
 
-  test('a session is renamed, copied, pinned, deleted and brought back', async () => {
+  test('a session is renamed, forked, pinned, deleted and restored', async () => {
     await using at = await openServer(scripted(['an answer', 'another']));
     await talk(at, ['keep this', 'and this']);
     await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
@@ -199,7 +199,7 @@ describe('everything can be seen and undone', () => {
 /** 10,000 by `npm run test:long -- sizes`: what is drawn and asked for does not depend on it. */
 const MANY = process.env['REPRISE_FULL_SIZE'] === undefined ? 2000 : 10_000;
 
-describe('however much there is', () => {
+describe('with very much data', () => {
   test('thousands of messages scroll with few of them drawn; a hit of the search opens at its message', async () => {
     await using at = await openServer(scripted([]));
     const { store } = at.reprise;

@@ -43,7 +43,7 @@ test('rename and fork act on the session a ref names', { timeout }, async () => 
   expect(await store.get(copy)).toMatchObject({ title: 'Plan trip-1', parentId: 'trip-1' });
 });
 
-test('undo takes the last turn back and redo brings it again', { timeout }, () => {
+test('undo undoes the last turn and redo repeats it', { timeout }, () => {
   expect(JSON.parse(run('undo', 'my name is', '--json').stdout)).toEqual({ undone: 'turn' });
   expect(run('show', 'my name is').stdout).not.toContain('your name is Ada');
   expect(JSON.parse(run('redo', 'my name is', '--json').stdout)).toEqual({ redone: 'turn' });
@@ -53,7 +53,7 @@ test('undo takes the last turn back and redo brings it again', { timeout }, () =
   expect(run('stop', 'my name is').stderr).toContain('Nothing is running');
 });
 
-test('compact shows what it would do, does it, and undo takes it back', { timeout }, async () => {
+test('compact previews, compacts, and undo undoes it', { timeout }, async () => {
   {
     await using store = await openStore({ kind: 'jsonl', home });
     const content = Array.from({ length: 2000 }, (_, i) => `word${i}`).join(' ');
@@ -164,7 +164,7 @@ describe('the trash', () => {
   });
 
   test.skipIf(!hasTerminals())(
-    'rm asks on a terminal, lets a person choose, and no is no',
+    'rm asks on a terminal, lets a person choose, and does nothing after a no',
     { timeout },
     async () => {
       const bin = [process.execPath, COMMAND, 'rm', '--home', home];
@@ -191,7 +191,7 @@ describe('the trash', () => {
 });
 
 describe('prune', () => {
-  test('shows what would go and how many bytes return, and does it only with a yes', {
+  test('shows what would be removed and how many bytes that frees, and does it only after a yes', {
     timeout,
   }, async () => {
     const dry = run('prune', '--max-sessions', '1');
@@ -210,7 +210,7 @@ describe('prune', () => {
     expect(await ids('deleted')).toEqual(['trip-1', 'trip-2']);
   });
 
-  test('without a rule nothing is guessed, and a rule that means nothing is refused', () => {
+  test('without a rule, or with an invalid one, it is refused', () => {
     expect(run('prune')).toMatchObject({ status: 2, stderr: expect.stringContaining('--ttl') });
     expect(run('prune', '--ttl', 'soon')).toMatchObject({ status: 2 });
   });

@@ -25,7 +25,7 @@ function reprise(home: ConfigHome, args: readonly string[], env: NodeJS.ProcessE
 }
 
 describe('reprise config', () => {
-  test('prints every value with where it comes from, and no secret', () => {
+  test('prints every value with its source, and no secret', () => {
     using home = new ConfigHome();
     home.project({ maxSteps: 7 });
     home.user({
@@ -50,7 +50,7 @@ describe('reprise config', () => {
     expect(stdout).not.toMatch(/pa55word|tok3n|secret1|hidden1/);
   });
 
-  test('with --json says the same for programs', () => {
+  test('prints the same with --json for programs', () => {
     using home = new ConfigHome();
     home.project({ server: { host: '0.0.0.0', port: 99 } });
     const { status, stdout } = reprise(home, ['config', '--json'], { OPENAI_API_KEY: 'sk-secret-123' });
@@ -75,7 +75,7 @@ describe('reprise config', () => {
     expect(stdout).not.toContain('secret-123');
   });
 
-  test('trust allows what the file says now, shows it, and asks again after a change', () => {
+  test('trust shows and allows the present content of the file, and asks again after a change', () => {
     using home = new ConfigHome();
     home.project({ server: { host: '0.0.0.0', token: 'tok3n-very' } });
     expect(reprise(home, ['config']).stderr).toContain('server.host, server.token ignored');
@@ -92,7 +92,7 @@ describe('reprise config', () => {
     expect(reprise(home, ['config']).stderr).toContain('server.host ignored');
   });
 
-  test('trust where there is nothing to trust says so', () => {
+  test('trust without a file reports that', () => {
     using home = new ConfigHome();
     expect(reprise(home, ['config', 'trust'])).toMatchObject({
       status: 4,

@@ -22,7 +22,7 @@ function visit(hash: string, probe: typeof accept = accept, onRefused = (): void
   return shown;
 }
 
-test('a token that was refused late takes no newer one with it, of this tab or another', async () => {
+test('a late refusal of an old token does not remove a newer one, of this tab or another', async () => {
   setToken('old', { keep: true });
   expect(visit('#token=new')).toBe('/');
   await expect.poll(() => token.value).toBe('new');
@@ -51,7 +51,7 @@ test('a link with a wrong token signs no user out: the present token stays, and 
   expect([token.value, browser.get(KEY), sessionStorage.getItem(KEY)]).toEqual(['mine', 'mine', 'mine']);
 });
 
-test('a link with a token that works signs in, whatever was there before', async () => {
+test('a link with a valid token signs in, whatever token was stored before', async () => {
   setToken('mine', { keep: false });
   visit('#token=better');
   await expect.poll(() => token.value).toBe('better');

@@ -30,7 +30,7 @@ for (let i = 0; i < 200; i++) {
   replaceFolder(target, aside);
 }`;
 
-test('servers that build the page at the same time leave a whole one, and none of them fails', async () => {
+test('servers that build the page at the same time leave a complete one, and none of them fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-page-'));
   try {
     const target = join(folder, 'web');
@@ -49,7 +49,7 @@ test('servers that build the page at the same time leave a whole one, and none o
   }
 });
 
-test('a page that is there already stays where it is while others come with theirs', () => {
+test('an existing page stays in place while other processes add theirs', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-page-'));
   try {
     const target = join(folder, 'web');

@@ -8,7 +8,7 @@ import { inTab, standOn } from './support/stand-on.ts';
 
 inTab();
 
-test('what was done to a session here stands, though it was looked at before and the answer comes later', async () => {
+test('a change of a session here stays, though an older answer of the server arrives later', async () => {
   await using at = await openServer(scripted(['hello']));
   await (await at.chat({ message: 'hi', sessionId: 's' })).text();
   const [answered, late] = [gate(), gate()];

@@ -8,7 +8,7 @@ beforeEach(() => {
   vi.stubGlobal('sessionStorage', tab);
 });
 
-test('I-71 what an older page kept as words alone is in the field of the newer one', () => {
+test('I-71 a draft of an older page, which is plain text, is in the field of the newer one', () => {
   tab.set('reprise.unsent.s', JSON.stringify(['first', 'second']));
   tab.set('reprise.draft.s', 'third');
   takeBackUnsent('s');

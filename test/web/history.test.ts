@@ -44,7 +44,7 @@ test('scrolling down past an old summary continues from the same place, to the l
   expect(history.rows.value.at(-1)?.text).toBe('word 299');
 });
 
-test('a summary that came since stands for what was loaded before it, without leading away', async () => {
+test('a new summary covers what was loaded before it, without moving the reader', async () => {
   await using at = await openServer(scripted([]));
   await at.reprise.store.create({ id: 's', key: 'agent:main:session:s' });
   const ids = await add(at, many(200));

@@ -7,7 +7,7 @@ import { inTab, standOn } from './support/stand-on.ts';
 
 inTab();
 
-test('what a command says again or in other words is shown in its words until the history has it', async () => {
+test('a message that a command repeats or edits is shown in its new words until the history has it', async () => {
   const model = pacedModel(['one']);
   await using at = await openServer(model);
   using _held = { [Symbol.dispose]: () => model.allow(100) };

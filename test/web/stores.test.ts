@@ -24,7 +24,7 @@ const row = (seq: number, role: string, more: Partial<HistoryRow> = {}): History
   ...more,
 });
 
-describe('an answer while it comes', () => {
+describe('an answer while it streams', () => {
   const hear = (...events: StreamEvent[]) => events.reduce(hearEvent, NEW_TURN);
 
   test('joins words, keeps tools in their place, and finds each result its call', () => {
@@ -85,7 +85,7 @@ describe('several streams of one turn', () => {
     expect(ear.turn).toBeUndefined();
   });
 
-  test('one that joins in the middle is heard without its beginning', () => {
+  test('a stream that joins in the middle is used without its beginning', () => {
     const ear = new TurnEar();
     ear.hear({}, { type: 'session', sessionId: 's', sessionKey: 'k' });
     expect(ear.isListening).toBe(false);
@@ -123,7 +123,7 @@ describe('a history as people see it', () => {
     expect(results).toEqual([['e2'], ['e4'], [undefined]]);
   });
 
-  test('a turn that did not end well, a shortened result, a step back and a reset are marked', () => {
+  test('a turn that did not end well, a shortened result, an undo and a reset are marked', () => {
     const custom = (seq: number, customType: string, data: object): HistoryRow =>
       row(seq, 'custom', { details: { customType, data } });
     const items = transcriptItems([
@@ -147,7 +147,7 @@ describe('a history as people see it', () => {
     ]);
   });
 
-  test('where a conversation branches the first thing that is shown of a branch says which one it is', () => {
+  test('the first item of a branch shows which branch it is', () => {
     const leaf = (seq: number, data: object): HistoryRow =>
       row(seq, 'custom', { details: { customType: 'reprise.leaf', data } });
     const items = transcriptItems([
@@ -235,7 +235,7 @@ test('the tree has one line for each stretch, and each leads to its newest end',
   expect(branches(deep)).toHaveLength(1);
 });
 
-test('rows of any heights are found where they are', () => {
+test('rows of any height are found at their position', () => {
   const layout = layOut(10_000, (i) => 20 + (i % 7));
   for (const i of [0, 1, 77, 9998, 9999]) {
     expect(rowAt(layout, layout.offsets[i] ?? 0)).toBe(i);
@@ -255,7 +255,7 @@ test('rows of any heights are found where they are', () => {
   ).toEqual({ start: 0, end: 0 });
 });
 
-test('an address says where the page is, whatever ids are', () => {
+test('an address contains the state of the page, whatever ids are', () => {
   const routes: Route[] = [
     { view: 'new' },
     { view: 'chats' },

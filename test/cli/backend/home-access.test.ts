@@ -48,7 +48,7 @@ test('the first ls on a new machine lists nothing, says how to start, and makes 
 });
 
 test.skipIf(!canRun)(
-  'a home that may not be read is reported as that, with the next step',
+  'a home without read permission is reported as that, with the next step',
   { timeout },
   async () => {
     const home = join(folder, '.reprise');
@@ -75,7 +75,7 @@ test.skipIf(!canRun)(
 );
 
 test.skipIf(!canRun)(
-  'an import names each file and folder that may not be read, and imports the rest',
+  'an import names each file and folder without read permission, and imports the rest',
   { timeout },
   () => {
     const openClaw = openClawHome(join(folder, 'openclaw'));

@@ -31,7 +31,7 @@ describe('a home that holds a database', () => {
     held = await homeWith('held', 'sqlite');
   });
 
-  test('is gone on with by a chat and by a server, and no other store is made in it', async () => {
+  test('is opened by a chat and by a server, and no other store is created in it', async () => {
     const home = await homeWith('database', 'sqlite');
     // What agents write is in a folder of every home, and says nothing about its store.
     mkdirSync(join(home, 'agents', 'main', 'workspace'), { recursive: true });
@@ -46,7 +46,7 @@ describe('a home that holds a database', () => {
   });
 
   test.each([[['ls']], [['-p', 'hello']], [['import', 'examples']]])(
-    'is not left aside for a store of another kind by: %j',
+    'is not ignored in favor of a store of another kind by: %j',
     async (args) => {
       const refused = await run(held, ...args, '--store', 'jsonl');
       expect([refused.status, refused.stdout]).toEqual([2, '']);
@@ -68,7 +68,7 @@ describe('a home that holds a database', () => {
 });
 
 describe('a home that holds two stores', () => {
-  test('says which is not used, until one is chosen, and how both become one', async () => {
+  test('reports which store is not used, until one is chosen, and how to merge both', async () => {
     const home = await homeWith('two', 'sqlite', 'jsonl');
     const listed = await run(home, 'ls', '--json');
     expect(idsOf(listed)).toEqual(['in-jsonl']);

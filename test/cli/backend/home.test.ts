@@ -98,7 +98,7 @@ describe('a home from the command line', () => {
     expect(reprise('show', ref).stdout).toContain(text);
   });
 
-  test('an ambiguous ref lists the candidates, an unknown one says what to do', () => {
+  test('an ambiguous ref lists the candidates, an unknown one names the next step', () => {
     const ambiguous = reprise('show', 'first');
     expect(ambiguous.status).toBe(4);
     expect(ambiguous.stderr).toMatch(
@@ -110,7 +110,7 @@ describe('a home from the command line', () => {
     });
   });
 
-  test('path says where things are', () => {
+  test('path prints where home and transcripts are', () => {
     expect(reprise('path').stdout.trim()).toBe(home);
     const file = reprise('path', 'second').stdout.trim();
     expect(readFileSync(file, 'utf8')).toContain('Fix the bike');
@@ -316,7 +316,7 @@ describe('a home from the command line', () => {
     expect(run('doctor').stdout).not.toContain('sessions.json');
   });
 
-  test('a place without a home is an error, not an empty list', () => {
+  test('a folder without a home is an error, not an empty list', () => {
     const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'ls', '--home', join(home, 'nowhere')], {
       encoding: 'utf8',
     });

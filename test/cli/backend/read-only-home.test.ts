@@ -37,7 +37,7 @@ describe.skipIf(cannotLock !== undefined)(
       ['jsonl', 'database'],
       ['sqlite', 'both'],
     ] as const)(
-      'is read as it is, by a store of kind %s (%s), and refuses every write',
+      'is read unchanged, by a store of kind %s (%s), and refuses every write',
       async (kind, what) => {
         const home = await lockedHome(kind, what);
         const before = readdirSync(home);
@@ -54,7 +54,7 @@ describe.skipIf(cannotLock !== undefined)(
       },
     );
 
-    test('is listed and shown with a line that says so; what would write says what to do', {
+    test('is listed and shown with a line that says so; a write fails with the next step', {
       timeout,
     }, async () => {
       const home = await lockedHome('jsonl', 'both');

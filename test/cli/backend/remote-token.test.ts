@@ -67,7 +67,7 @@ test('the token of a home goes to its own server, by its address or as localhost
   expect(await list(served.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ sessions: [] });
 });
 
-test('a token that was named goes where its user says', async () => {
+test('a token that is named with an option goes to the server of that command', async () => {
   await using other = await openCollector();
   const file = join(folder, 'named');
   writeFileSync(file, 'a-token-for-another-server\n');
@@ -81,7 +81,7 @@ test('a token that was named goes where its user says', async () => {
   expect(other.tokens).toEqual(['Bearer a-token-for-another-server', 'Bearer a-token-of-the-environment']);
 });
 
-test('the record of a server that was killed opens nothing, and the next start removes it', async () => {
+test('the record of a killed server gives no access, and the next start removes it', async () => {
   await using other = await openCollector();
   const left = join(folder, 'left', 'servers');
   mkdirSync(left, { recursive: true });

@@ -92,7 +92,7 @@ test('sums the usage of the models of a server in one of its periods', { timeout
   expect(run(['stats', '--days', '400'])).toMatchObject({ status: 2 });
 });
 
-test('lists, shows and searches what a server has, by the same refs', { timeout }, () => {
+test('lists, shows and searches the sessions of a server, by the same refs', { timeout }, () => {
   const { data } = JSON.parse(run(['ls', '--json', '--agent', 'helper']).stdout) as { data: unknown[] };
   expect(data).toEqual([expect.objectContaining({ id: 'other', label: 'shed' })]);
   expect(run(['show', 'shed']).stdout).toContain('paint it');
@@ -105,7 +105,7 @@ test('lists, shows and searches what a server has, by the same refs', { timeout 
   });
 });
 
-test('what a search of a server finds comes with its names, however many sessions there are', async () => {
+test('hits of a server search come with session names, however many sessions there are', async () => {
   await using busy = await openServer(createOfflineModel());
   const { store } = busy.reprise;
   for (const id of ['plain', 'named']) {
@@ -128,7 +128,7 @@ test('what a search of a server finds comes with its names, however many session
   expect(asked).toEqual(['/api/search']);
 });
 
-test('what is around an entry is one page of a server, however long the history is', async () => {
+test('the messages around an entry are one page of a server, however long the history is', async () => {
   await using long = await openServer(createOfflineModel());
   const { store } = long.reprise;
   await store.create({ id: 'long', key: 'agent:main:session:long' });
@@ -200,7 +200,7 @@ test('-c and a bare chat resume the last session, as at home, and -p --json prin
   rmSync(own, { recursive: true });
 });
 
-test('/export writes what is left of a session whose image is lost, and says what lacks; /help says how it works here', {
+test('/export writes what is left of a session whose image is lost, and names the loss; /help explains it here', {
   timeout,
 }, async () => {
   const own = mkdtempSync(join(tmpdir(), 'reprise-lost-'));
@@ -259,7 +259,7 @@ test('a retried message is answered here, and text that began with a slash reach
 });
 
 test.skipIf(!hasTerminals())(
-  'at a terminal it is the same chat: a paste is one message, Tab knows the sessions, Ctrl-C stops the answer',
+  'at a terminal it is the same chat: a paste is one message, Tab completes sessions, Ctrl-C stops the answer',
   { timeout },
   async () => {
     const command = [process.execPath, join(process.cwd(), 'bin/reprise.cjs'), 'chat', '--new', 'afar'];
@@ -329,7 +329,7 @@ test('tail -f prints what is stored on the server', { timeout }, async () => {
   expect(await ended).toEqual([130, null]);
 });
 
-test('no token is exit 3, no server 5, and what needs a home says so', { timeout }, () => {
+test('no token is exit 3, no server 5, and a command that needs a home says so', { timeout }, () => {
   const wrong = join(home, 'wrong-token');
   writeFileSync(wrong, 'this-is-not-the-token');
   expect(run(['ls', '--token-file', wrong])).toMatchObject({

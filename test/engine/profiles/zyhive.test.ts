@@ -17,7 +17,7 @@ describe('zyhive', () => {
   /** 25 turns of 3,200 tokens by its own count: exactly its threshold. */
   const full = Array.from({ length: 25 }, (_, i) => `${String(i).padStart(3)} ${prose(6396)}`);
 
-  test('above 80,000 tokens the last 20 turns stay, behind a [system] prefix, also after a restart', async () => {
+  test('above 80,000 tokens the last 20 turns stay, after a [system] prefix, also after a restart', async () => {
     await using home = await tempHome('jsonl');
     let kept = '';
     {
@@ -48,7 +48,7 @@ describe('zyhive', () => {
     expect(asked.filter((line) => line.startsWith('user: '))).toHaveLength(20 + 1);
   });
 
-  test('it compacts after a turn, beside the conversation', async () => {
+  test('it compacts after a turn, while the conversation continues', async () => {
     await using home = await tempHome('jsonl');
     await using at = await home.open(scripted([...full, prose(6400), 'the gist']), {
       profile,

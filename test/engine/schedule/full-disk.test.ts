@@ -86,7 +86,7 @@ const ends = (events: readonly TurnEvent[]): string[] =>
 const delays = (events: readonly TurnEvent[]): number[] =>
   events.flatMap((event) => (event.type === 'retry' ? [event.delayMs] : []));
 
-describe('an accepted message for whose words there is no room', () => {
+describe('an accepted message that does not fit on the disk', () => {
   test('T04 waits for it however often it is refused, less and less often, and is stored and answered once', async () => {
     const full = fullStore(await openMemoryStore({}), 7);
     const at = await sayTo(full.store, ['there is room']);
@@ -165,7 +165,7 @@ describe('an accepted message for whose words there is no room', () => {
   });
 });
 
-describe('a turn that is written at its end, and for which there is no room then', () => {
+describe('a turn that is written at its end, when the disk is full', () => {
   const profile = 'zeroclaw';
 
   test('keeps its answer, which is written unchanged when there is room: the model is called once', async () => {
@@ -180,7 +180,7 @@ describe('a turn that is written at its end, and for which there is no room then
     at.model.assertDone();
   });
 
-  test('keeps the answer to several, whichever of them is taken up next, and waits longer each time', async () => {
+  test('keeps the answer to several, whichever of them is tried next, and waits longer each time', async () => {
     const full = fullStore(await openMemoryStore({}), 3);
     const at = await sayTo(full.store, ['to both'], profile, 'this first');
     await using _ = at.reprise;
@@ -218,7 +218,7 @@ describe('a turn that is written at its end, and for which there is no room then
     await expect.poll(attempts).toEqual([0, 0]);
   });
 
-  test('is given up where other processes crashed over it since, as their crashes count', async () => {
+  test('is given up if other processes crashed during it since, as their crashes count', async () => {
     const full = fullStore(await openMemoryStore({}), 1);
     const down = new RepriseError('MODEL_FAILED', 'the model is down');
     const at = await sayTo(full.store, [down], profile);

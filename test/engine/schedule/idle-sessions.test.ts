@@ -20,7 +20,7 @@ async function untilCollected(isSo: () => boolean): Promise<void> {
 
 const keyOf = (i: number): string => `agent:main:direct:${i}`;
 
-test('sessions that were looked at, written to and dropped are let go; one that is held is not', async () => {
+test('sessions without a holder are released; one that is held is not', async () => {
   const store = await openMemoryStore({});
   await using reprise = new Reprise({ store, model: createOfflineModel() });
   const held = await reprise.session(keyOf(0));
@@ -52,7 +52,7 @@ test('a turn ends as usual, though no caller holds its session any more, and its
   await untilCollected(() => reprise.sessionsInHand() === 0);
 });
 
-test('where sessions run only for those who hold them, clearing memory changes nothing', async () => {
+test('if sessions run only for their holders, a garbage collection changes nothing', async () => {
   const store = await openMemoryStore({});
   await using reprise = new Reprise({ store, model: createOfflineModel(), run: false });
   for (let i = 0; i < 20; i++) await reprise.session(keyOf(i));

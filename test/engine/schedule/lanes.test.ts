@@ -9,7 +9,7 @@ import { scripted } from '../../support/engine/engine.ts';
 import { HandClock } from '../../support/engine/hand-clock.ts';
 
 describe('a lane', () => {
-  test('lets in as many as fit, and then the one who waited longest', async () => {
+  test('admits as many as fit, and then the one that waited longest', async () => {
     const lanes = new Lanes({ turns: 2 });
     const order: number[] = [];
     const first = [await lanes.enter('turns'), await lanes.enter('turns')];
@@ -24,7 +24,7 @@ describe('a lane', () => {
     expect(lanes.stats().turns).toEqual({ running: 0, waiting: 0 });
   });
 
-  test('gives a place to others while its holder waits for them', async () => {
+  test('lends a slot to others while its holder waits for them', async () => {
     const lanes = new Lanes({ turns: 1 });
     using slot = await lanes.enter('turns');
     const answer = await slot.aside(async () => {

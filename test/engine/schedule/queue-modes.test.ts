@@ -124,7 +124,7 @@ describe('explain', () => {
     },
   );
 
-  test('names them too where the end of the turn does not list them, as after a crash', async () => {
+  test('names them too if the end of the turn does not list them, as after a crash', async () => {
     const store = await openMemoryStore({});
     const append = store.append.bind(store);
     store.append = (id, entries, options) => append(id, entries.map(withoutMerged), options);
@@ -177,7 +177,7 @@ describe('S9 four messages, three of them while the first turn runs', () => {
     expect(ran).toEqual(['echo']);
   });
 
-  test('collect: one turn for all that waited, each marked with its sender', async () => {
+  test('collect: one turn for all queued messages, each marked with its sender', async () => {
     const { turns, states, said } = await play('collect');
     expect(turns).toBe(2);
     expect(states).toEqual(['done', 'done', 'merged', 'merged']);
@@ -195,7 +195,7 @@ describe('S9 four messages, three of them while the first turn runs', () => {
     },
   );
 
-  test('interrupt: the turn ends, the newest runs, the others are unanswered words before it', async () => {
+  test('interrupt: the turn ends, the newest runs, the others stand before it without an answer', async () => {
     const { states, statuses, said, receipts, model } = await play('interrupt');
     expect(states[0]).toBe('cancelled');
     // Each that arrived ended what ran, so only the last is sure to be answered by itself.
@@ -211,7 +211,7 @@ describe('S9 four messages, three of them while the first turn runs', () => {
   });
 });
 
-describe('a message that waits', () => {
+describe('a queued message', () => {
   test('never keeps a later one from steering', async () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, calls: [{ name: 'echo' }] }, 'one', 'two']);
@@ -274,7 +274,7 @@ describe('a message that waits', () => {
     model.assertDone();
   });
 
-  test('at the cap with drop new it is refused at the door, and accepted later', async () => {
+  test('at the cap with drop new it is refused before it is stored, and accepted later', async () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, text: 'one' }, 'two', 'three']);
     const queue = { mode: 'queue', debounceMs: 0, cap: 1, drop: 'new' } as const;
@@ -312,7 +312,7 @@ describe('a message that waits', () => {
 });
 
 describe('debounce', () => {
-  test('what one sender writes in quick succession is one turn; another sender has their own', async () => {
+  test('several messages of one sender in quick succession are one turn; another sender gets a separate one', async () => {
     const model = scripted(['one', 'two']);
     const clock = new HandClock();
     await using at = await openChannels(model, { clock, session: { queue: { debounceMs: 80 } } });
@@ -334,7 +334,7 @@ describe('debounce', () => {
   });
 });
 
-test('/stop ends the turn that runs, keeps what arrived, and cancels what waits', async () => {
+test('/stop ends the running turn, keeps what arrived, and cancels queued messages', async () => {
   const open = gate();
   const model = scripted([{ text: ['I was ', 'about to'], calls: [], wait: open.promise }, 'later']);
   await using at = await openChannels(model, { session: { queue: { mode: 'queue', debounceMs: 0 } } });

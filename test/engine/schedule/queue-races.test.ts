@@ -15,7 +15,7 @@ async function saidIn(store: Store, sessionId: string): Promise<unknown[]> {
   });
 }
 
-test('a message that interrupts stands behind those that were about to join the turn it ends', async () => {
+test('a message that interrupts stands after those that were about to join the turn it ends', async () => {
   const open = gate();
   await using at = await openChannels(scripted([{ wait: open.promise, text: 'one' }, 'two']));
   const { sessionId } = await at.reprise.receive(telegram('first'));
@@ -28,7 +28,7 @@ test('a message that interrupts stands behind those that were about to join the 
   open.resolve();
 });
 
-test('a message that was stopped when the turn was about to take it along is not answered', async () => {
+test('a message that was stopped when it was about to join a turn is not answered', async () => {
   const open = gate();
   const real = await openMemoryStore();
   let stopped: InboxItem | undefined;
@@ -151,7 +151,7 @@ test('a runner that lost the session ends no message by an append that was store
   expect(await store.inbox.get(inboxId)).toMatchObject({ state: 'merged' });
 });
 
-test('a group and a person of the same name have message ids of their own', async () => {
+test('a group and a person of the same name have separate message ids', async () => {
   await using at = await openChannels(scripted(['one', 'two']));
   const person = await at.reprise.receive(telegram('hello', { messageId: '7' }));
   const group = await at.reprise.receive(telegram('hello all', { messageId: '7', peerKind: 'group' }));

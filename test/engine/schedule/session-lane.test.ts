@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SessionLane } from '../../../src/engine/schedule/session-lane.ts';
 import type { Lease, Store } from '../../../src/store/port/store.ts';
 
-test('a lane is at rest only when its lease is really given back', async () => {
+test('a lane is at rest only when its lease is really released', async () => {
   const answer = Promise.withResolvers<object | null>();
   const { signal } = new AbortController();
   const lease = { epoch: 1, signal, release: () => answer.promise } as unknown as Lease;

@@ -3,7 +3,7 @@ import { Lanes } from '../../../src/engine/schedule/lanes.ts';
 
 const running = (lanes: Lanes): number => lanes.stats().turns.running;
 
-test('calls that wait side by side give one place back and take one again', async () => {
+test('calls that wait side by side release one slot and take one again', async () => {
   const lanes = new Lanes({ turns: 2 });
   const slot = await lanes.enter('turns');
   using _other = await lanes.enter('turns');
@@ -21,7 +21,7 @@ test('calls that wait side by side give one place back and take one again', asyn
   expect(running(lanes)).toBe(1);
 });
 
-test('a wait that begins while another has just ended leaves no place behind', async () => {
+test('a wait that begins while another has just ended leaks no slot', async () => {
   const lanes = new Lanes({ turns: 1 });
   const slot = await lanes.enter('turns');
   const first = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ test('a wait that begins while another has just ended leaves no place behind', a
   expect(running(lanes)).toBe(0);
 });
 
-test('a wait that a turn has left behind takes no place after its end', async () => {
+test('a wait that outlives its turn takes no slot after its end', async () => {
   const lanes = new Lanes({ turns: 1 });
   const slot = await lanes.enter('turns');
   const work = Promise.withResolvers<void>();

@@ -54,7 +54,7 @@ async function endsOf(stream: TurnStream): Promise<string[]> {
   return ends;
 }
 
-describe('eight sessions with five senders each, some of whom change their mind', () => {
+describe('eight sessions with five senders each, some of whom cancel their messages', () => {
   test('all end once, in order, and the engine comes to rest', async () => {
     const random = createRandom(5);
     const reprise = await open();

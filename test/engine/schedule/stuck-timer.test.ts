@@ -25,7 +25,7 @@ test('a turn that emits nothing for the whole time is ended, once', () => {
   expect(ended).toEqual(['the turn made no progress for 600 s']);
 });
 
-test('a machine that slept is no silence of the turn: what came meanwhile is heard first', () => {
+test('a machine that slept is no silence of the turn: events that came meanwhile are processed first', () => {
   const { clock, timer, ended } = watched();
   clock.advance(1000);
   clock.sleep(8 * 3_600_000);
