@@ -14,6 +14,11 @@ export interface SessionScope {
 
 export const WHOLE_HOME: SessionScope = { sees: async () => true };
 
+/** The sessions of one user of an application. */
+export function ownedBy(user: string): SessionScope {
+  return { sees: async ({ owner }) => owner === user };
+}
+
 /** The sessions that were held in a folder or below it. A session without a folder is in none. */
 export class FolderScope implements SessionScope {
   readonly #reprise: Reprise;

@@ -1,6 +1,8 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, test } from 'vitest';
+import { openReprise } from '../../src/index.ts';
+import { createApp } from '../../src/server/index.ts';
 import { startServer, TOKEN, talk } from '../support/server/http.ts';
 
 test('the client of the official SDK lists, searches and reads over HTTP', async () => {
@@ -40,4 +42,43 @@ test('POST /mcp needs the token, answers one message, and offers writing tools o
   });
   expect((await post('/mcp', [list])).json).toMatchObject({ code: 'INVALID_INPUT' });
   expect((await server.ask('/mcp')).status).toBe(405);
+});
+
+test('a user of a mounted API sees its own sessions only, and a reader gets no tools that write', async () => {
+  await using reprise = await openReprise({ store: 'memory' });
+  const auth = (request: Request): { readonly user: string; readonly role: 'user' | 'reader' } => {
+    const user = request.headers.get('authorization')?.replace('Bearer ', '') ?? '';
+    return { user, role: user === 'carl' ? 'reader' : 'user' };
+  };
+  const app = createApp({ reprise, auth });
+  for (const owner of ['ada', 'bob']) {
+    const { id } = await reprise.store.create({
+      key: `agent:main:session:${owner}`,
+      id: `of-${owner}`,
+      owner,
+    });
+    await reprise.store.append(id, [
+      { type: 'message', message: { role: 'user', content: `a needle of ${owner}` } },
+    ]);
+  }
+  const ask = async (user: string, method: string, params: object = {}): Promise<string> => {
+    const headers = { authorization: `Bearer ${user}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const request = new Request('http://127.0.0.1/mcp?write=true', { method: 'POST', headers, body });
+    return (await app(request)).text();
+  };
+  const call = (user: string, name: string, input: object): Promise<string> =>
+    ask(user, 'tools/call', { name, arguments: input });
+  const found = await call('ada', 'sessions_search', { query: 'needle' });
+  expect(found).toContain('needle of ada');
+  expect(found).not.toContain('bob');
+  expect(await call('ada', 'sessions_list', {})).not.toContain('of-bob');
+  expect(await call('ada', 'sessions_read', { session: 'of-bob' })).not.toContain('needle');
+  expect(await call('ada', 'session_annotate', { session: 'of-bob', title: 'mine' })).toContain(
+    'SESSION_NOT_FOUND',
+  );
+  expect(await reprise.store.get('of-bob')).toMatchObject({ title: expect.stringContaining('needle') });
+  expect(await ask('ada', 'tools/list')).toContain('session_send');
+  expect(await ask('carl', 'tools/list')).not.toContain('session_send');
+  app.close();
 });

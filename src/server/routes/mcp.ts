@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { answerMessage } from '../../mcp/answer-message.ts';
-import { WHOLE_HOME } from '../../mcp/session-scope.ts';
+import { ownedBy, WHOLE_HOME } from '../../mcp/session-scope.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { addOperation } from '../operation.ts';
+import { userOf } from '../security/ownership.ts';
 
 type McpMessage = Readonly<Record<string, unknown>>;
 
@@ -43,7 +44,11 @@ export function registerMcp(app: ServerApp, { reprise, version }: ServerContext)
       empty: { status: 202, description: 'The message needs no answer' },
     },
     run: async ({ body, query: { write }, c }) => {
-      const answer = await answerMessage({ reprise, scope: WHOLE_HOME, write, version }, body);
+      const user = userOf(c);
+      // The messages of a user name sessions only inside `params`, so the scope decides what they reach.
+      const scope = user === undefined ? WHOLE_HOME : ownedBy(user);
+      const mayWrite = write && c.get('principal')?.kind !== 'reader';
+      const answer = await answerMessage({ reprise, scope, write: mayWrite, version }, body);
       return answer === undefined ? c.body(null, 202) : c.json(answer);
     },
   });

@@ -88,7 +88,7 @@ export const ROUTES: readonly RouteRow[] = [
   row('reader', 'GET /api/agents/{agentId}/chat/status'),
   row('user', 'POST /api/agents/{agentId}/chat/stop'),
   // Messages that wait for a turn find it by its inbox row.
-  row('owner', 'POST /mcp', { isStream: true }),
+  row('reader', 'POST /mcp', { isStream: true }),
   row('owner', 'POST /api/inbound', { isMessage: true, isStream: true }),
   row('reader', 'GET /api/inbox/{inboxId}'),
   // The chats of all channels.
