@@ -40,7 +40,7 @@ test('one session goes to stdout, which holds nothing else', () => {
   expect(JSON.parse(stdout)).toEqual([{ role: 'user', content: 'hello' }]);
 }, 30_000);
 
-test('a file is written with secrets masked, and not written over', () => {
+test('a file is written with secrets masked, and never replaces another', () => {
   const file = join(folder, 'first.html');
   expect(reprise(home, 'export', 'first', '--out', file, '--redact').status).toBe(0);
   const page = readFileSync(file, 'utf8');
@@ -102,7 +102,7 @@ test('an import reports the settings it does not apply, and show repeats it', as
   expect(shown).not.toContain('not applied');
 }, 120_000);
 
-test('a layout is written out and brought into another home, looked at first', () => {
+test('a layout is exported, previewed, and imported into another home', () => {
   const out = join(folder, 'clawdbot');
   const written = reprise(home, 'export', '--profile', 'clawdbot', '--out', out, '--json');
   expect(JSON.parse(written.stdout)).toMatchObject({ profile: 'clawdbot', files: 3 });
@@ -143,7 +143,7 @@ test('a path without known files is reported with its code', () => {
   expect(reprise(home, 'import', home).stderr).toContain('is a Reprise home');
 }, 60_000);
 
-test('what a layout has no place for is reported by kind and count, as text and as JSON', async () => {
+test('data that a layout cannot hold is reported by kind and count, as text and as JSON', async () => {
   const own = join(folder, 'tools');
   {
     await using store = await openStore({ kind: 'jsonl', home: own });

@@ -45,7 +45,7 @@ test.each([
   },
 );
 
-test('/switch finds a session by the key that claw0 classic gave it, also when another key begins with it', {
+test('/switch finds a session by the key that claw0 classic gave it, also when another key starts with it', {
   timeout: 180_000,
 }, async () => {
   run(['import', classicHome(join(folder, 'source')), '--yes']);

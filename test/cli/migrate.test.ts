@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 
 describe('reprise migrate', () => {
-  test('looks first, copies in the same home, says how to switch, and has nothing to do again', async () => {
+  test('previews, copies in the same home, prints how to switch, and does nothing the second time', async () => {
     const both = join(root, 'both');
     cpSync(home, both, { recursive: true });
     const plan = await runBeside(['migrate', '--home', both, '--to', 'sqlite', '--dry-run']);
@@ -56,7 +56,7 @@ describe('reprise migrate', () => {
     ]);
   });
 
-  test('goes to a database and back, with the password in neither the command line nor the output', async () => {
+  test('copies to a database and back, with the password in neither the command line nor the output', async () => {
     await using database = await freshDatabase();
     const url = new URL(database.url);
     if (url.password === '') url.password = 'secret-word';
@@ -79,7 +79,7 @@ describe('reprise migrate', () => {
     expect(shas(back.stdout).length).toBeGreaterThan(2);
   });
 
-  test('names the files of agents, which no store has, with a command that takes them along', async () => {
+  test('names the files of agents, which are not in a store, with a command that copies them', async () => {
     const from = join(root, "it's home");
     const to = join(root, 'to');
     {

@@ -33,7 +33,7 @@ afterEach(() => {
   Object.defineProperty(process.stderr, 'isTTY', { value: wasTerminal, configurable: true, writable: true });
 });
 
-test('a bar is gone before the result is printed, and is drawn again by later work', () => {
+test('a bar is removed before the result is printed, and is drawn again by later work', () => {
   {
     using bar = new Progress('reading', byteCount);
     bar.show(1_234_567, 50_000_000);

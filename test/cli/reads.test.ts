@@ -49,7 +49,7 @@ const run = (...args: readonly string[]): Ran => reprise([...args, '--home', hom
 const json = (...args: readonly string[]): Page => JSON.parse(run(...args, '--json').stdout) as Page;
 
 describe('ls', () => {
-  test('leaves archived sessions out unless asked for all, and filters by agent, channel and kind', {
+  test('leaves archived sessions out without --all, and filters by agent, channel and kind', {
     timeout,
   }, () => {
     const ids = (...args: readonly string[]): unknown[] => json('ls', ...args).data.map(({ id }) => id);
@@ -61,7 +61,7 @@ describe('ls', () => {
     expect(run('ls', '--all').stdout).toContain('Plan the garden (archived)');
   });
 
-  test('--after gives what follows a page, until nothing does', { timeout }, () => {
+  test('--after lists what follows a page, until the end', { timeout }, () => {
     const all = json('ls').data.map(({ id }) => id);
     const first = json('ls', '-n', '2');
     const rest = json('ls', '--after', String(first.lastId));
@@ -98,7 +98,7 @@ describe('ls', () => {
     });
   });
 
-  test('pages say whether there is more, with ISO times; text has relative ones', { timeout }, () => {
+  test('pages have hasMore and ISO times; text has relative times', { timeout }, () => {
     const { data, hasMore, lastId } = json('ls', '--limit', '2');
     expect({ hasMore, lastId }).toEqual({ hasMore: true, lastId: data[1]?.['id'] });
     expect(data[0]?.['lastAt']).toMatch(/^\d{4}-\d\d-\d\dT/);
@@ -106,7 +106,7 @@ describe('ls', () => {
     expect(run('ls').stdout).toMatch(/just now|min ago/);
   });
 
-  test('titles cannot act on the terminal', { timeout }, () => {
+  test('control characters in titles do not reach the terminal', { timeout }, () => {
     const raw = run('ls', '--json').stdout;
     expect(raw).toContain('a\\u001b[2Jb \\u202ec \\u009b');
     expect(raw).not.toMatch(/[\u0080-\u009f\u202e]/);
@@ -115,7 +115,7 @@ describe('ls', () => {
     expect(run('ls').stdout).not.toContain('\u001b');
   });
 
-  test('colours come when forced, and neither into pipes nor with NO_COLOR', { timeout }, () => {
+  test('colors are printed when forced, and neither into pipes nor with NO_COLOR', { timeout }, () => {
     const coloured = (env: NodeJS.ProcessEnv): boolean =>
       reprise(['ls', '--home', home], { env }).stdout.includes('\u001b[');
     expect(coloured({ FORCE_COLOR: '1' })).toBe(true);
@@ -159,7 +159,7 @@ test('search finds a message with its position, and reports that nothing was fou
 });
 
 describe('tail', () => {
-  test('prints the end, without what the engine notes for itself', { timeout }, () => {
+  test('prints the end, without entries that the engine writes for itself', { timeout }, () => {
     const { stdout, status } = run('tail', 'who I am', '-n', '2');
     expect(status).toBe(0);
     expect(stdout).toMatch(/what is my name\?[\s\S]*your name is Ada/);
@@ -212,7 +212,7 @@ describe('stats', () => {
     expect(run('stats', '--by', 'moon')).toMatchObject({ status: 2 });
   });
 
-  test('a fork costs nothing: what it begins with was paid for once', { timeout }, () => {
+  test('a fork costs nothing: the copied part was paid for once', { timeout }, () => {
     const before = json('stats', '--by', 'model').data;
     const id = run('fork', 'who I am').stdout.trim();
     expect(json('stats', '--by', 'model').data).toEqual(before);
@@ -258,7 +258,7 @@ test('--help fits a screen, examples first, for all commands and for each', { ti
   }
 });
 
-test('every command begins its help with examples, and a slip in its words names that help', {
+test('every help text starts with examples, and a usage error names that help', {
   timeout,
 }, () => {
   const shown = createProgram().commands.filter((command) => !command.name().startsWith('__'));

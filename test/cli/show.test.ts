@@ -30,7 +30,7 @@ function file(name: string, content: string | Buffer): string {
 }
 
 describe('reprise show', () => {
-  test('prints any dialect readably', () => {
+  test('prints every dialect in readable form', () => {
     for (const name of ['claw0', 'claw0-classic', 'zyhive', 'pi-v1', 'reprise']) {
       const { status, stdout, stderr } = reprise('show', `examples/transcripts/${name}.jsonl`);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -87,7 +87,7 @@ describe('reprise show', () => {
     expect(stderr).toMatch(/damaged at byte \d+.*STORE_CORRUPT/);
   });
 
-  test('text cannot act on the terminal', () => {
+  test('control characters of a text do not reach the terminal', () => {
     const { stdout } = reprise(
       'show',
       file('hostile.jsonl', JSON.stringify({ type: 'user', content: 'a\u001b[2Jb\u202ec\u0007', ts: 1 })),
@@ -119,7 +119,7 @@ describe('reprise show', () => {
     ]);
   });
 
-  test('a reader that leaves early is no error', () => {
+  test('a reader that closes the pipe early is no error', () => {
     const run = spawnSync(
       'sh',
       ['-c', `"${process.execPath}" bin/reprise.cjs show examples/transcripts/claw0.jsonl | true`],

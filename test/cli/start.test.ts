@@ -9,7 +9,7 @@ import { openStore } from '../../src/config/open.ts';
 import { reprise } from '../support/processes/command-line.ts';
 import { writeSealedSession } from '../support/store/sealed-home.ts';
 
-test('a command is the same whether it is made alone or with all others', () => {
+test('a command is the same whether it is created alone or with all others', () => {
   const all = createProgram().commands;
   const names = all.map((command) => command.name());
   for (const command of all) {

@@ -62,7 +62,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 describe('the client', () => {
-  test('S6 hears an answer of 2,000 deltas exactly once over connections that break every 2,000 bytes', async () => {
+  test('S6 receives an answer of 2,000 deltas exactly once over connections that break every 2,000 bytes', async () => {
     const texts = Array.from({ length: 2000 }, (_, i) => `${i}:é漢🙂\r\n `);
     const paced = pacedModel(texts);
     await using at = await openServer(paced);
@@ -174,7 +174,7 @@ describe('the client', () => {
     expect(await client.session('s').status()).toMatchObject({ status: 'idle' });
   });
 
-  test('does everything else there is a route for', async () => {
+  test('has a call for every other route', async () => {
     await using at = await openServer(scripted(['one', 'two']));
     const client = createClient({ ...QUICK, url: at.url });
     const first = await client.inbound({ text: 'find me', channel: 'telegram', peer: '7' }, { wait: 30 });

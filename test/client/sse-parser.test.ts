@@ -37,13 +37,13 @@ describe('the parser of event streams', () => {
       expect(parse(all.subarray(0, cut), new Uint8Array(), all.subarray(cut))).toEqual(expected);
   });
 
-  test('puts characters together that were cut in two', () => {
+  test('joins characters that were cut in two', () => {
     const all = bytes('data: é漢🙂\n\n');
     for (let cut = 0; cut <= all.length; cut++)
       expect(parse(all.subarray(0, cut), all.subarray(cut))[0]?.data).toBe('é漢🙂');
   });
 
-  test('joins lines of data, keeps a second space, and takes no id with a NUL', () => {
+  test('joins lines of data, keeps a second space, and ignores an id with a NUL', () => {
     const text = 'id: 7\ndata:  a\ndata\ndata: b\n\nid: x\0y\ndata: c\n\nid\ndata: d\n\n';
     expect(parse(bytes(text))).toEqual([
       { id: '7', event: 'message', data: ' a\n\nb' },
@@ -88,7 +88,7 @@ describe('the parser of event streams', () => {
     expect(Object.getOwnPropertyNames(Object.prototype)).toHaveLength(clean);
   });
 
-  test('a message without end is refused, and takes no time that grows with what came before', () => {
+  test('a message without end is refused, and takes no time that grows with earlier input', () => {
     const parser = new SseParser();
     const chunk = new Uint8Array(1024 * 1024).fill(120);
     const spent = cpuTimer();

@@ -40,7 +40,7 @@ describe('the log', () => {
     for (const secret of SECRETS) expect(text).not.toContain(secret);
   });
 
-  test('as json is one object a line, with what errors say', () => {
+  test('as json is one object a line, with the facts of errors', () => {
     const lines = logged('json', sayEverything)
       .trimEnd()
       .split('\n')
@@ -55,7 +55,7 @@ describe('the log', () => {
     expect(lines[8]).toMatchObject({ when: '1970-01-01T00:00:00.000Z', big: '5' });
   });
 
-  test('as pretty is for people, and nothing in it acts on their terminal', () => {
+  test('as pretty is for people, and control characters do not reach their terminal', () => {
     const text = logged('pretty', (logger) => {
       logger.info({ port: 4747, name: 'two words' }, 'started');
       logger.warn('red \u001b[31m and \u202e back \u009b');
@@ -64,7 +64,7 @@ describe('the log', () => {
     expect(text).not.toMatch(/[\u001b\u202e\u009b]/);
   });
 
-  test('says what its level asks for', () => {
+  test('writes what its level allows', () => {
     const lines: string[] = [];
     const logger = createLogger(
       { level: 'warn', format: 'json' },
@@ -75,7 +75,7 @@ describe('the log', () => {
     expect(lines).toHaveLength(1);
   });
 
-  test('does not go round in circles', () => {
+  test('handles circular values', () => {
     const loop: Record<string, unknown> = { name: 'loop' };
     loop['self'] = loop;
     expect(logged('json', (logger) => logger.info(loop, 'round'))).toContain('"msg":"round"');

@@ -87,7 +87,7 @@ describe('an engine as configured', () => {
     expect(JSON.stringify(request?.headers)).not.toMatch(/key-of|authorization/);
   });
 
-  test('a model that is chosen later gets what is configured for its provider', async () => {
+  test('a model that is chosen later gets the configuration of its provider', async () => {
     using home = new ConfigHome();
     const models = modelBookFor(await configOf(home, { OPENAI_API_KEY: 'k' }));
     expect((await models.load('openai:gpt-5')).id).toBe('gpt-5');

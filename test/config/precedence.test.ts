@@ -114,7 +114,7 @@ function merge(into: Record<string, unknown>, from: Record<string, unknown>): vo
   }
 }
 
-describe('who says what holds', () => {
+describe('the order of sources', () => {
   test('in any combination of sources the highest wins, and is named as the origin', async () => {
     await fc.assert(
       fc.asyncProperty(fc.tuple(...CASES.map(said)), fc.boolean(), async (sources, isTrusted) => {
@@ -193,7 +193,7 @@ describe('who says what holds', () => {
     expect(config.agents['main']?.workspace).toBe(join(homedir(), 'work'));
   });
 
-  test('a variable that is set to nothing is not set; a flag that says nothing is an error', async () => {
+  test('an empty variable is not set; a flag without a value is an error', async () => {
     using home = new ConfigHome();
     home.user({ model: 'offline:slow' });
     expect((await home.load({ REPRISE_MODEL: '', REPRISE_PORT: '' })).config.model).toBe('offline:slow');
@@ -250,7 +250,7 @@ describe('who says what holds', () => {
     ['only names and paths are said', { home: 'x', model: 'offline' }, false],
     ['a number is said', { port: '1' }, true],
   ])(
-    'a start does not wait for the checking library unless there is something to check: %s',
+    'a start does not load the checking library unless there is something to check: %s',
     (_, flags, isLoaded) => {
       using home = new ConfigHome();
       const script = `

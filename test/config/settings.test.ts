@@ -92,7 +92,7 @@ describe('the table of settings', () => {
       );
   });
 
-  test('and the example in docs/ is a file that is taken whole', async () => {
+  test('and the example in docs/ is a valid file', async () => {
     using home = new ConfigHome();
     const text = readFileSync('docs/reprise.config.example.json', 'utf8');
     const { config, warnings } = await home.user(text).load();

@@ -32,7 +32,7 @@ async function told(loading: Promise<unknown>): Promise<Told> {
   return { code: error.code, message: error.message, next: error.details['next'] };
 }
 
-describe('a slip in a file', () => {
+describe('a mistake in a file', () => {
   test.each([
     [{ serve: {} }, 'serve', 'Did you mean "server"?'],
     [{ server: { prot: 1 } }, 'server.prot', 'Did you mean "server.port"?'],
@@ -171,8 +171,8 @@ describe('a slip in a file', () => {
   });
 });
 
-describe('what is in the way of a file', () => {
-  test('a folder, a pipe, a huge file and bytes that are no text are errors and hold up nothing', async () => {
+describe('unreadable files', () => {
+  test('a folder, a pipe, a huge file and bytes that are no text are errors and do not hang', async () => {
     using home = new ConfigHome();
     mkdirSync(home.projectFile);
     expect((await told(home.load())).message).toContain('is not a file');
@@ -185,7 +185,7 @@ describe('what is in the way of a file', () => {
     expect((await told(third.load())).message).toContain('is not UTF-8');
   });
 
-  test('a file may begin with a byte order mark, and a link to it is the file', async () => {
+  test('a file may start with a byte order mark, and a link to it is the file', async () => {
     using home = new ConfigHome();
     writeFileSync(join(home.root, 'real.json'), '\ufeff{"maxSteps": 7}');
     symlinkSync(join(home.root, 'real.json'), home.projectFile);
@@ -204,7 +204,7 @@ describe('what is in the way of a file', () => {
 describe('the reader of JSON', () => {
   const json = fc.json({ maxDepth: 6 }).filter((text) => !/__proto__|constructor|prototype/.test(text));
 
-  test('agrees with JSON.parse on everything that is JSON', () => {
+  test('agrees with JSON.parse on all valid JSON', () => {
     fc.assert(
       fc.property(json, (text) => {
         expect(parseJson(text, 'f').value).toEqual(JSON.parse(text));
@@ -212,7 +212,7 @@ describe('the reader of JSON', () => {
     );
   });
 
-  test('refuses with a place what JSON.parse refuses', () => {
+  test('refuses what JSON.parse refuses, with line and column', () => {
     const broken = fc
       .tuple(json, fc.nat(), fc.string({ maxLength: 3 }))
       .map(
@@ -234,7 +234,7 @@ describe('the reader of JSON', () => {
     );
   });
 
-  test('takes time in proportion to a file, whatever is in it', () => {
+  test('takes time in proportion to the size of a file', () => {
     const spent = cpuTimer();
     for (const text of [
       '['.repeat(200_000),

@@ -79,7 +79,7 @@ describe('a config file of the current folder', () => {
       expect(settingAt(path)?.free, path).toBeUndefined();
   });
 
-  test('is named in one warning with everything it may not say', async () => {
+  test('is named in one warning with every setting that was ignored', async () => {
     using home = new ConfigHome();
     home.project({
       model: 'anthropic:dear',
@@ -97,7 +97,7 @@ describe('a config file of the current folder', () => {
     expect([config.model, config.log.level, config.maxSteps]).toEqual(['offline', 'info', 7]);
   });
 
-  test('must be trusted again when a byte of it changes', async () => {
+  test('must be trusted again after a change of one byte', async () => {
     using home = new ConfigHome();
     home.project('{"home": "/a"}');
     await home.trust();
@@ -110,7 +110,7 @@ describe('a config file of the current folder', () => {
     expect((await home.load()).files.ignored).toEqual([]);
   });
 
-  test('is trusted where it really is: not a copy elsewhere, but through any link to it', async () => {
+  test('is trusted by its real path: not a copy elsewhere, but through any link to it', async () => {
     using home = new ConfigHome();
     home.project('{"home": "/a"}');
     await home.trust();
@@ -144,7 +144,7 @@ describe('a config file of the current folder', () => {
     expect(readdirSync(home.folder)).toEqual(['trusted.json']);
   });
 
-  test('trusts nothing by a list that cannot be read, and says so', async () => {
+  test('is not trusted if the list cannot be read, with a warning', async () => {
     using home = new ConfigHome();
     home.project('{"home": "/a"}');
     for (const broken of ['', '[]', '{"trusted": 5}', 'x'.repeat(10)]) {

@@ -87,7 +87,7 @@ test('the list of chats counts all that match, in one shape under every profile 
   }
 });
 
-test('a chat of two channels with one id is asked back for its channel', async () => {
+test('a request for a chat id of two channels must name the channel', async () => {
   await using server = await startServer();
   await server.reprise.store.convlog.append([line('1', 'a'), line('1', 'b', { channelType: 'web' })]);
   const path = '/api/agents/main/conversations/1';

@@ -47,7 +47,7 @@ test.skipIf(why !== undefined)(
 );
 
 test.skipIf(why !== undefined)(
-  `reprise serve on a disk that fills up answers 507 and stays up; what it took in is kept, line by line (T04)${skipped}`,
+  `reprise serve on a disk that fills up answers 507 and stays up; what it accepted is kept, line by line (T04)${skipped}`,
   async () => {
     using at = new TestHome();
     using _disk = mountTmpfs(at.home, '6m');

@@ -97,7 +97,7 @@ test('one download is the whole session: images and large results are at their o
   expect([0, 2, 6].map((i) => lines[i])).toEqual([0, 2, 6].map((i) => stored[i]));
 });
 
-test('what is exported, deleted and purged comes back from its file with its images', async () => {
+test('a session that is exported, deleted and purged is imported from its file with its images', async () => {
   const { store } = await withPictures();
   await using server = await startServer({}, { store });
   const file = join(freshFolder(), 's.jsonl');
@@ -137,7 +137,7 @@ test.each<[string, (file: string) => void]>([
   expect((await server.ask(`${PATH}?lost=whatever`)).status).toBe(400);
 });
 
-test('an image that goes while a download runs cuts it off, so that it is no complete file', async () => {
+test('an image that disappears while a download runs cuts it off, so that it is no complete file', async () => {
   const { store } = await withPictures();
   let asked = 0;
   const failing = new Proxy(store, {
@@ -157,7 +157,7 @@ test('an image that goes while a download runs cuts it off, so that it is no com
   expect(asked).toBe(5);
 });
 
-test('no image is read before what stands in front of it was taken', async () => {
+test('no image is read before the client has taken what precedes it', async () => {
   const { store } = await withPictures();
   const read: string[] = [];
   const watched = new Proxy(store, {
@@ -192,7 +192,7 @@ test('a damaged line is given as it is, never sealed again as if it were sound',
   expect(contents(text)).toEqual([...given.slice(0, 3), given[4]]);
 });
 
-test('an export that takes longer than a client waits for other answers arrives', async () => {
+test('an export that takes longer than the time limit of other answers arrives', async () => {
   const { store } = await withPictures();
   const timeoutMs = 20;
   const slow = new Proxy(store, {
@@ -212,7 +212,7 @@ test('an export that takes longer than a client waits for other answers arrives'
   expect(contents(Buffer.from(bytes).toString())).toEqual(given);
 });
 
-test('nothing more is looked through once its client has left', async () => {
+test('reading stops when the client has disconnected', async () => {
   const { store } = await withPictures();
   const client = new AbortController();
   const read: string[] = [];

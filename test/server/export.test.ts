@@ -44,7 +44,7 @@ test('a download is the transcript byte for byte', async () => {
   expect(text === Buffer.from(await store.exportSession('s')).toString()).toBe(true);
 });
 
-test('no part is read before the one in front of it was taken, and none when its client has left', async () => {
+test('no part is read before the one in front of it was taken, and none after the client has disconnected', async () => {
   let read = 0;
   let isOver = false;
   async function* parts(): AsyncGenerator<Uint8Array, void, undefined> {
@@ -66,7 +66,7 @@ test('no part is read before the one in front of it was taken, and none when its
   expect([read, isOver]).toEqual([5, true]);
 });
 
-test('what fails in the middle is no complete file, and what fails at once is a problem', async () => {
+test('an error in the middle makes no complete file, and an error at once is a problem', async () => {
   let failing = 4;
   const store = withParts(await longSession(), async (n, work) => {
     if (n >= failing) throw new RepriseError('STORE_FAILED', 'the disk said no');
@@ -80,7 +80,7 @@ test('what fails in the middle is no complete file, and what fails at once is a 
   expect(await server.ask(PATH)).toMatchObject({ status: 503, json: { code: 'STORE_FAILED' } });
 });
 
-test('of a damaged session every byte is given', async () => {
+test('of a damaged session every byte is exported', async () => {
   const whole = await longSession();
   const store = withParts(whole, async (_n, work) => ({ ...((await work()) as object), isDamaged: true }));
   await using server = await startServer({}, { store });

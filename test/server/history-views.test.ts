@@ -18,8 +18,8 @@ async function talk(at: OpenedServer, ...texts: string[]): Promise<void> {
   for (const message of texts) await (await at.chat({ message, sessionId: 's' })).text();
 }
 
-describe('a history for people who look at it', () => {
-  test('rows say who answered, what it took, how a tool ended, and with marks how turns did', async () => {
+describe('a history for viewers', () => {
+  test('rows show model, usage, and how a tool ended, and marks show how turns ended', async () => {
     const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 7, totalTokens: 122 };
     const calls = [{ name: 'echo', input: { text: 'x' } }];
     await using at = await openServer(scripted([{ text: 'see', calls, usage }, 'done']), { tools: [echo] });
@@ -58,7 +58,7 @@ describe('a history for people who look at it', () => {
     expect(await positions()).toEqual([3, 4, 5]);
   });
 
-  test('a page around an entry, by id or number, has it in the middle; what is elsewhere is refused', async () => {
+  test('a page around an entry, by id or number, has it in the middle; an entry of another branch is refused', async () => {
     await using at = await openServer(scripted(Array.from({ length: 10 }, (_, i) => `answer ${i}`)));
     await talk(at, ...Array.from({ length: 10 }, (_, i) => `question ${i}`));
     const session = clientOf(at);
@@ -79,7 +79,7 @@ describe('a history for people who look at it', () => {
   });
 });
 
-describe('what was left can be gone on with', () => {
+describe('branches that were left can be continued', () => {
   test('/retry over HTTP says the message again and names its turn; branch goes back to the old answer', async () => {
     await using at = await openServer(scripted(['first', 'second', 'third']));
     await talk(at, '//slash');

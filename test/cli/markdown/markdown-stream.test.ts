@@ -64,7 +64,7 @@ describe.each([40, 80, 120])('at %i columns', (columns) => {
     expect(units.map((unit) => markdown.take(unit)).join('') + markdown.end()).toBe(whole);
   });
 
-  test('no line but those of code is wider than the terminal', () => {
+  test('only lines of code are wider than the terminal', () => {
     for (const line of whole.split('\n')) expect(widthOf(line), line).toBeLessThanOrEqual(columns);
   });
 
@@ -84,7 +84,7 @@ describe.each([40, 80, 120])('at %i columns', (columns) => {
   });
 });
 
-test('any mixture of marks, wide characters and controls is shown the same however it arrives', () => {
+test('any mixture of marks, wide characters and controls looks the same however it arrives', () => {
   const piece = fc.constantFrom(
     ...[
       '#',
@@ -135,7 +135,7 @@ test('any mixture of marks, wide characters and controls is shown the same howev
   );
 });
 
-test('words are shown as they come, not at the end of their line', () => {
+test('words are shown as they arrive, not at the end of their line', () => {
   const markdown = stream();
   expect(markdown.take('one two **three')).toBe('one two');
   expect(markdown.take(' four')).toBe('');
@@ -175,7 +175,7 @@ describe('colors', () => {
 });
 
 describe('links', () => {
-  test('a terminal that knows links gets them, others see the address', () => {
+  test('a terminal that supports links gets them, others get the address', () => {
     expect(render('[here](https://a.example/b)', { links: true })).toBe(
       '\u001b]8;;https://a.example/b\u001b\\here\u001b]8;;\u001b\\\n',
     );

@@ -69,7 +69,7 @@ describe('commands in the chat', () => {
     expect(chat(['what is my name?']).stdout).toContain('your name is Ada');
   });
 
-  test('S5 an ambiguous name lists the sessions it fits and moves nowhere', async () => {
+  test('S5 an ambiguous name lists the matching sessions and switches to none', async () => {
     const { stderr } = chat(['/new my-project', '/new my-plan', '/switch my-p', 'where am I?']);
     expect(stderr).toContain('"my-p" matches 2 sessions. (AMBIGUOUS_REF)\n');
     const [project, plan] = [await called('my-project'), await called('my-plan')];
@@ -106,7 +106,7 @@ describe('commands in the chat', () => {
     expect((await sessions()).map(({ messageCount }) => messageCount)).toEqual([0]);
   });
 
-  test('S5 commands are never in the log', async () => {
+  test('S5 commands are never in the transcript', async () => {
     const commands = [
       '/new log',
       '/sessions',
@@ -166,7 +166,7 @@ describe('commands in the chat', () => {
     );
   });
 
-  test('/model is kept with the session; one that is unknown changes nothing', async () => {
+  test('/model is stored with the session; an unknown one changes nothing', async () => {
     const { stderr } = chat(['/model nonsense', '/model offline:error', 'hello']);
     expect(stderr).toContain('(MODEL_UNKNOWN)');
     expect(stderr).toContain('Model: offline:error, chosen for this session');
@@ -177,7 +177,7 @@ describe('commands in the chat', () => {
     expect(next.stdout).toContain('You said: "hello"');
   });
 
-  test('/export writes a file that is not there yet and never over one that is', async () => {
+  test('/export creates a file and never replaces one', async () => {
     const { stderr } = chat(['hello', '/export mine.jsonl', '/export mine.jsonl']);
     expect(stderr).toContain('Written to mine.jsonl as v3.');
     expect(stderr).toContain('mine.jsonl already exists');
@@ -193,7 +193,7 @@ describe('commands in the chat', () => {
     expect(transcripts()).toContain(secret);
   });
 
-  test('/export writes what the name of its file says, with the images that were sent', async () => {
+  test('/export writes the format that the file name selects, with the images that were sent', async () => {
     const data = pngBase64(7, 7, 100_000);
     {
       await using store = await openStore({ kind: 'jsonl', home });
@@ -229,7 +229,7 @@ describe('commands in the chat', () => {
     expect(readFileSync(file, 'latin1')).toBe(bytes);
   });
 
-  test('what others wrote cannot act on the terminal', () => {
+  test('control characters of other senders do not reach the terminal', () => {
     const { stdout, stderr } = chat([
       '\u001b]0;owned\u0007hello',
       '/history',

@@ -54,7 +54,7 @@ describe('one question', { timeout: 180_000 }, () => {
     expect(picked.stderr.trimEnd().split('\n')).toHaveLength(2);
   });
 
-  test('what is piped in follows the prompt, or is the question', async () => {
+  test('piped input follows the prompt, or is the question', async () => {
     const both = await reprise(['-p', 'read this:'], { input: 'a red fox\n' });
     expect(both.stdout).toContain('You said: "a red fox"');
     const alone = await reprise(['-p'], { input: 'a grey cat\n' });
@@ -64,7 +64,7 @@ describe('one question', { timeout: 180_000 }, () => {
     expect(titles).toEqual(['a grey cat', 'read this: a red fox']);
   });
 
-  test('without words it is a mistake that leaves no trace', async () => {
+  test('without words it is an error and stores nothing', async () => {
     const { status, stderr } = await reprise(['-p', '--home', join(home, 'none')]);
     expect(status).toBe(2);
     expect(stderr).toContain('there is no question (INVALID_INPUT)\nAdd one: reprise -p');
@@ -87,7 +87,7 @@ describe('one question', { timeout: 180_000 }, () => {
     expect((await reprise(['--json'])).status).toBe(2);
   });
 
-  test('an answer that fails prints the cause, what to do and where the question is, with the exit code', async () => {
+  test('a failed answer prints the cause, the next step and where the question is, with the exit code', async () => {
     const { status, stderr } = await reprise(['-p', 'hello', '--model', 'offline:error']);
     expect(status).toBe(1);
     expect(stderr).toMatch(
@@ -115,7 +115,7 @@ describe('which session a chat resumes', { timeout: 180_000 }, () => {
     expect(stdout).toContain('agent:main:session:');
   });
 
-  test('--new begins one, with a label; two that name different ones are a mistake', async () => {
+  test('--new starts one, with a label; two options that name different sessions are an error', async () => {
     await reprise([], { input: 'hello' });
     const { stdout, stderr } = await reprise(['--new', 'garden'], { input: '/status' });
     expect(stdout).toMatch(/^garden\n/);
@@ -144,7 +144,7 @@ describe('which session a chat resumes', { timeout: 180_000 }, () => {
     expect(helper.stdout).toContain('agent:helper:main');
   });
 
-  test('--ephemeral keeps nothing', async () => {
+  test('--ephemeral stores nothing', async () => {
     const { stdout, stderr } = await reprise(['--ephemeral', '--home', join(home, 'none')], {
       input: 'my name is Ada\nwhat is my name?',
     });
@@ -154,7 +154,7 @@ describe('which session a chat resumes', { timeout: 180_000 }, () => {
   });
 });
 
-describe('who answers', { timeout: 180_000 }, () => {
+describe('which model answers', { timeout: 180_000 }, () => {
   test('a key that is set is used and named', async () => {
     await using server = await openAnthropicServer({ apiKey: 'sk-test', script: [answer('bonjour')] });
     const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: server.url };
@@ -165,7 +165,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('the same of OpenAI, at the address that is set', async () => {
+  test('the same for OpenAI, at the address that is set', async () => {
     await using server = await openOpenAiServer({ apiKey: 'sk-open', script: [answer('salut')] });
     const env = { OPENAI_API_KEY: 'sk-open', OPENAI_BASE_URL: server.url };
     const { stdout, stderr } = await reprise([], { input: 'hello', env });
@@ -173,7 +173,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect(stderr).toMatch(/^Model: openai:\S+ \(OPENAI_API_KEY is set\)\.$/m);
   });
 
-  test('a model that is asked for goes before a key that is set', async () => {
+  test('a model that is named wins over a key that is set', async () => {
     const env = { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: 'http://127.0.0.1:1/v1' };
     const { stdout, stderr } = await reprise(['--model', 'offline'], { input: 'hello', env });
     expect(stdout).toContain('You said: "hello"');
@@ -270,7 +270,7 @@ describe('who answers', { timeout: 180_000 }, () => {
     expect((await engine.sessions()).sessions).toHaveLength(1);
   });
 
-  test('without a key offline answers and says so; what runs on this machine is named, not used', async () => {
+  test('without a key offline answers and says so; servers on this machine are named, not used', async () => {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       asked.push(`${request.method} ${request.url}`);

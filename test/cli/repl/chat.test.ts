@@ -40,7 +40,7 @@ async function userTexts(): Promise<unknown[]> {
 }
 
 describe('the chat', () => {
-  test('without a command says where data lives, who answers and what to try, and ends with its input', () => {
+  test('without a command prints where data lives, which model answers and what to try, and ends with its input', () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND], {
       encoding: 'utf8',
       env: { ...env, REPRISE_HOME: home },
@@ -61,14 +61,14 @@ describe('the chat', () => {
     expect(stdout).toContain('your name is Ada');
   });
 
-  test('/context shows a bar and what fills it', () => {
+  test('/context shows a bar and the parts of the context', () => {
     const { stdout } = chat(['hello', '/context']);
     expect(stdout).toMatch(/^Context usage: ~\d[\d,]* \/ 200,000 tokens$/m);
     expect(stdout).toMatch(/^\[\.{38}={2}\]$/m);
     expect(stdout).toMatch(/^ {2}= reserved for the answer +8,192 +4\.1%$/m);
   });
 
-  test('/undo takes the last turn back, /redo brings it again, and neither goes too far', () => {
+  test('/undo undoes the last turn, /redo redoes it, and neither goes too far', () => {
     const { stdout, stderr } = chat([
       'my name is Ada',
       '/undo',
@@ -91,7 +91,7 @@ describe('the chat', () => {
     ]);
   });
 
-  test('/compact summarises, or says that there is nothing to gain', () => {
+  test('/compact summarizes, or reports that there is nothing to compact', () => {
     expect(chat(['hello', '/compact']).stderr).toContain('Nothing to compact yet');
     const filler = 'because of the weather in the north '.repeat(400);
     const lines = Array.from({ length: 12 }, (_, i) => `note ${i}: ${filler}`);
@@ -136,7 +136,7 @@ describe('the chat', () => {
     expect(await userTexts()).toHaveLength(1);
   });
 
-  test('a second Ctrl-C leaves, whether the answer has stopped by then or not', async () => {
+  test('a second Ctrl-C exits, whether the answer has stopped by then or not', async () => {
     const { child, exit, seen } = slowChat();
     child.stdin.write(LONG);
     await seen.until(/You said/, 'stdout');

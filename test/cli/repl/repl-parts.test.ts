@@ -11,7 +11,7 @@ import type { SessionRecord } from '../../../src/index.ts';
 fc.configureGlobal({ seed: Number(process.env['REPRISE_PROPERTY_SEED'] ?? 7) });
 
 describe('pasted text', () => {
-  test('comes back as it was, folded or not', () => {
+  test('is sent as it was pasted, folded or not', () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[ -~äß€]{0,40}$/), { maxLength: 30 }), (lines) => {
         const pasted = new PastedText();
@@ -23,7 +23,7 @@ describe('pasted text', () => {
   });
 });
 
-describe('what was typed before', () => {
+describe('prompt history', () => {
   let home = '';
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'reprise-history-'));
@@ -31,7 +31,7 @@ describe('what was typed before', () => {
   afterEach(() => rmSync(home, { recursive: true, force: true }));
   const file = (): string => join(home, 'repl-history');
 
-  test('is kept in a file that does not grow without end', () => {
+  test('is kept in a file of limited size', () => {
     const history = new InputHistory(home);
     for (let i = 0; i < 2100; i++) history.add(`line ${i}`);
     history.add('x'.repeat(5000));
@@ -44,7 +44,7 @@ describe('what was typed before', () => {
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
-  test('a torn file is read as far as it can be, and nothing is written through a link', () => {
+  test('a torn file is read as far as possible, and a link is not followed for writing', () => {
     writeFileSync(file(), '"one"\nnot json\n"two"\n{"a":1}\n"thr');
     expect(new InputHistory(home).entries).toEqual(['two', 'one']);
     rmSync(file());

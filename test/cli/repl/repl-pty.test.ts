@@ -88,7 +88,7 @@ async function leave(terminal: Terminal): Promise<void> {
 }
 
 describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
-  test('shows three lines, the answer as it comes and one line about the turn', async () => {
+  test('shows three lines, the answer as it arrives and one line about the turn', async () => {
     await using terminal = reprise();
     await terminal.prompt();
     expect(terminal.seen).toContain('Messages are stored in');
@@ -101,7 +101,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual(['hello there']);
   });
 
-  test('a pasted text is one message, whatever it holds; one too long for the screen is folded', async () => {
+  test('a pasted text is one message, whatever it contains; one too long for the screen is folded', async () => {
     await using terminal = reprise();
     await terminal.prompt();
     terminal.type(`look: ${paste('one\r\ttwo\u001b[31m\rthree')}`);
@@ -115,7 +115,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual(['look: one\n\ttwo\nthree end', `${many.join('\n')}\n and this`]);
   });
 
-  test('nothing that is typed or pasted acts on the terminal', async () => {
+  test('control characters that are typed or pasted do not reach the terminal', async () => {
     await using terminal = reprise();
     await terminal.prompt();
     terminal.type(`a\u009b31mb \u202ec ${paste('\u009b2Jd\u001b]0;title\u0007 \u2066e\u202e')}`);
@@ -169,7 +169,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual(['the red fox', 'two\nlines', 'the red fox']);
   });
 
-  test('Tab completes commands, and sessions where one is wanted', async () => {
+  test('Tab completes commands, and sessions where a session is expected', async () => {
     await using terminal = reprise();
     await terminal.prompt();
     await line(terminal, '/new my-project');
@@ -187,7 +187,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await leave(terminal);
   });
 
-  test('Ctrl-C stops the answer and keeps what arrived; at an empty prompt it leaves when pressed twice', async () => {
+  test('Ctrl-C stops the answer and keeps what arrived; at an empty prompt it exits when pressed twice', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     terminal.type(`${paste(ENDLESS)}${ENTER}`);
@@ -284,7 +284,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await leave(terminal);
   });
 
-  test('Ctrl-C twice leaves, whatever runs, and gives the terminal back as it was', async () => {
+  test('Ctrl-C twice exits, whatever runs, and restores the terminal', async () => {
     const run = `"${process.execPath}" "${COMMAND}" --model offline:slow`;
     await using terminal = new Terminal(['sh', '-c', `${run}; echo "code $?"; stty -a`], {
       env: cliEnv({ REPRISE_HOME: home, TERM: 'xterm' }),
@@ -303,7 +303,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     );
   });
 
-  test('what is typed while an answer streams comes between no words of it, and is sent', async () => {
+  test('text typed while an answer streams does not mix with its words, and is sent', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     terminal.type(`${LONG}${ENTER}`);
@@ -338,7 +338,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     expect(await said()).toEqual([ENDLESS, 'never mind']);
   });
 
-  test('a signal to end stops the answer, keeps what arrived and gives the terminal back', async () => {
+  test('SIGTERM stops the answer, keeps what arrived and restores the terminal', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     terminal.type(`${paste(ENDLESS)}${ENTER}`);
@@ -364,7 +364,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await leave(terminal);
   });
 
-  test('another size draws nothing wrong, neither in an answer nor in a line that is typed', async () => {
+  test('a resize breaks neither an answer nor a line that is being typed', async () => {
     await using terminal = reprise('--model', 'offline:slow');
     await terminal.prompt();
     terminal.type(`${LONG}${ENTER}`);
@@ -400,7 +400,7 @@ describe.skipIf(!hasTerminals())('the chat at a terminal', () => {
     await leave(terminal);
   });
 
-  test('S5 sessions are labelled, switched by the start of a name, and deleted after a yes', async () => {
+  test('S5 sessions are labeled, switched by the start of a name, and deleted after a yes', async () => {
     await using terminal = reprise();
     await terminal.prompt();
     await line(terminal, '/new my-project');

@@ -8,7 +8,7 @@ import { compactionsOf, linesOf, prose, tempHome } from '../../support/engine/pr
 const windowOf = (name: ProfileName): number => PROFILES[name].window ?? 200_000;
 
 describe('the profile of a session', () => {
-  test("is its own, else its agent's, else the configuration's, else native; changed, it holds from the next turn", async () => {
+  test("is its own, else its agent's, else the configuration's, else native; a change applies from the next turn", async () => {
     await using home = await tempHome('sqlite');
     const agents = { writer: { profile: 'claw0-classic' } } as const;
     await using at = await home.open(scripted(['a', 'b', 'c', 'd']), { profile: 'claw0', agents });
@@ -24,7 +24,7 @@ describe('the profile of a session', () => {
     expect((await at.session.context()).window.tokens).toBe(windowOf('claw0'));
   });
 
-  test('is refused by name where a configuration has a wrong one', async () => {
+  test('is refused by name if a configuration has a wrong one', async () => {
     const wrong = 'claw9' as ProfileName;
     await expect(openReprise({ store: 'memory', profile: wrong })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
@@ -33,7 +33,7 @@ describe('the profile of a session', () => {
     await expect(openReprise({ store: 'memory', agents })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  test('native says a summary as the user, with the texts it always had', async () => {
+  test('native sends a summary as the user, with unchanged texts', async () => {
     expect(PROFILES.native.carrier).toBe(SUMMARY_CARRIERS.user);
     await using home = await tempHome('sqlite');
     const talk = Array.from({ length: 4 }, () => prose(3000));
@@ -48,7 +48,7 @@ describe('the profile of a session', () => {
     );
   });
 
-  test('a summary is carried as the profile in force says, whichever made it', async () => {
+  test('a summary is sent as the current profile says, whichever wrote it', async () => {
     await using home = await tempHome('sqlite');
     const talk = Array.from({ length: 4 }, () => prose(3000));
     await using at = await home.open(scripted([...talk, 'the gist', 'ok']), { profile: 'zyhive' });
@@ -61,7 +61,7 @@ describe('the profile of a session', () => {
   });
 });
 
-describe('what a configuration says by number', () => {
+describe('numbers in a configuration', () => {
   test("a share of the window as trigger, in place of the profile's own", async () => {
     await using home = await tempHome('sqlite');
     const compaction = {

@@ -90,7 +90,7 @@ describe('zeroclaw: user and assistant, in pairs', () => {
     at.model.assertDone();
   });
 
-  test('what a turn saw can be asked: its first call is proved, calls behind tools say that they cannot be', async () => {
+  test('explain works for a turn: its first call is proved, calls after tools are marked as not provable', async () => {
     await using home = await tempHome('sqlite');
     const script = scripted([{ calls: [{ name: 'look' }] }, 'found', 'again']);
     await using at = await home.open(script, { profile, tools: [lookTool(true)] });
@@ -117,7 +117,7 @@ describe('zeroclaw: user and assistant, in pairs', () => {
     ]);
   });
 
-  test('what a failed turn was asked is joined to the next question once, before and after a restart', async () => {
+  test('the question of a failed turn is joined to the next question once, before and after a restart', async () => {
     await using home = await tempHome('sqlite');
     {
       await using at = await home.open(scripted(['one', down(), 'both']), { profile });
@@ -137,7 +137,7 @@ describe('zeroclaw: user and assistant, in pairs', () => {
     ]);
   });
 
-  test('a turn that is cut off keeps the text that came, without the calls', async () => {
+  test('a turn that is cut off keeps the received text, without the calls', async () => {
     await using home = await tempHome('sqlite');
     const broken = { text: 'I will', calls: [{ name: 'look' }], error: down() };
     await using at = await home.open(scripted([broken]), { profile, tools: [lookTool(true)] });
@@ -203,7 +203,7 @@ describe('zeroclaw: several user messages before one answer', () => {
 });
 
 describe('zeroclaw: a process that dies', () => {
-  test('before the pair landed leaves the message to be run again, once', async () => {
+  test('before the pair is stored leaves the message to be run again, once', async () => {
     await using home = await tempHome('sqlite');
     let inboxId = '';
     {
@@ -226,7 +226,7 @@ describe('zeroclaw: a process that dies', () => {
     at.model.assertDone();
   });
 
-  test('after it landed is not answered twice', async () => {
+  test('after the pair is stored does not answer it twice', async () => {
     await using home = await tempHome('sqlite');
     {
       await using at = await home.open(scripted(['one', 'paid']), { profile });
@@ -305,7 +305,7 @@ describe('zeroclaw: compaction', () => {
   /** 3,000 tokens by its own count, four times: exactly its threshold. */
   const full = Array.from({ length: 4 }, () => prose(6000));
 
-  test('begins above 12,000 tokens, covers all before the last user message, and is carried as the assistant', async () => {
+  test('starts above 12,000 tokens, covers all before the last user message, and is sent as the assistant', async () => {
     await using home = await tempHome('sqlite');
     {
       await using at = await home.open(scripted([...full, 'no', 'the gist', 'yes']), { profile });
@@ -468,7 +468,7 @@ describe('zeroclaw: compaction', () => {
 describe('zeroclaw: session.enabled = false', () => {
   const options = { store: 'jsonl', profile, session: { enabled: false }, run: false } as const;
 
-  test('remembers in the process, writes nothing, and has forgotten after a restart', async () => {
+  test('remembers in the process, writes nothing, and is empty after a restart', async () => {
     await using home = await tempHome('jsonl');
     for (let start = 0; start < 2; start++) {
       const model = scripted(['hello', 'yes']);
@@ -498,7 +498,7 @@ describe('zeroclaw: session.enabled = false', () => {
     model.assertDone();
   });
 
-  test('is refused with a store that would keep it', async () => {
+  test('is refused with a store that would save sessions', async () => {
     await using home = await tempHome('sqlite');
     await expect(home.open(scripted([]), { session: { enabled: false } })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
