@@ -61,7 +61,7 @@ describe('a chat in the browser', () => {
     // Stopped between words: the model hears of it with its next one.
     model.allow(1);
     await page.locator('.answer:not(.live)').getByText('word2').waitFor();
-    await page.getByText('The received text is saved').waitFor();
+    await page.getByText('The partial answer is saved').waitFor();
     expect(await page.locator('.said').textContent()).toBe('two\nlines');
     await field(page).fill('half a thought');
     await page.getByRole('link', { name: 'New chat', exact: true }).click();
@@ -102,7 +102,7 @@ describe('a chat in the browser', () => {
     await stop(page);
     // The one that ends the first answer, and the first word of the second.
     model.allow(2);
-    await page.getByText('The received text is saved').waitFor();
+    await page.getByText('The partial answer is saved').waitFor();
     await page.locator('.live').getByText('one').waitFor();
     expect(await page.locator('.said').allTextContents()).toEqual(['first', 'second']);
     model.allow(10);
@@ -301,7 +301,7 @@ describe('a chat in the browser', () => {
     expect(await page.locator('.live').count()).toBe(1);
     await page.keyboard.press('Escape');
     await expect.poll(() => stops.length).toBe(1);
-    await page.getByText('Stopped. The received text is saved.').waitFor();
+    await page.getByText('Stopped. The partial answer is saved.').waitFor();
   });
 
   test('a request that is retried shows one line, then one error with a way to try again, under the same model name', async () => {

@@ -42,7 +42,12 @@ describe('a person who never saw the page', () => {
     await panel.getByText('Context sent to the model').waitFor();
     const { split } = await session.context();
     const parts = await panel.locator('dt').allTextContents();
-    expect(parts).toEqual(['Summary of older messages', 'Earlier messages', 'Latest message and reply']);
+    expect(parts).toEqual([
+      'Summary of older messages',
+      'Earlier messages',
+      'Latest turn',
+      'Safety margin of the estimate',
+    ]);
     expect(Object.values(split).filter((tokens) => tokens > 0)).toHaveLength(parts.length);
     expect(await complaintsOf(page)).toEqual([]);
     // By keyboard: the focus goes where it led to, and is not lost with what goes.

@@ -51,9 +51,9 @@ describe('everything can be seen and undone', () => {
     expect(await page.locator('.messages').getByText('question 0 about').count()).toBe(0);
     await rule.getByRole('button', { name: 'Summary' }).click();
     await rule.getByText('A SUMMARY of it').waitFor();
-    await rule.getByRole('button', { name: 'Exact facts' }).click();
+    await rule.getByRole('button', { name: 'Details kept' }).click();
     // What the model left out stands behind what it wrote.
-    const kept = (await rule.getByText('The summary contains').textContent()) ?? '';
+    const kept = (await rule.getByText('open questions in the summary').textContent()) ?? '';
     const [found, total] = (kept.match(/\d+/g) ?? []).map(Number);
     expect(found).toBeGreaterThanOrEqual(16);
     expect(await rule.getByText(/^Only in the original messages: /).count()).toBe(found === total ? 0 : 1);
@@ -166,7 +166,7 @@ describe('everything can be seen and undone', () => {
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
     await expect.poll(() => answers(page).allTextContents()).toEqual(['second answer']);
     await choose(page, page.locator('.answer').last(), 'What the model received');
-    await page.getByRole('dialog').getByText('verified: same hash as the request sent').waitFor();
+    await page.getByRole('dialog').getByText('verified: this is exactly the request that was sent').waitFor();
   });
 
   test('a session is renamed, forked, pinned, deleted and restored', async () => {

@@ -7,6 +7,7 @@ const WORDS: Readonly<Record<string, StringName>> = {
   history: 'partHistory',
   newest: 'partNewest',
   overhead: 'partOverhead',
+  margin: 'partMargin',
 };
 
 /** The label of a part of the context. An unknown part, from a newer server, keeps its name. */

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { t } from '../i18n/strings.ts';
 import type { Recall } from './transcript-items.ts';
 
-/** Which exact facts of what it stands for a summary still says, and which it lost. */
+/** How many facts of its messages a summary still contains, and which it lost. */
 export function RecallReport({ found, total, missing }: Recall): JSX.Element {
   return (
     <>

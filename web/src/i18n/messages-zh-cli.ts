@@ -51,6 +51,7 @@ export const CHINESE_CLI: Pick<MessageTable, keyof CliMessages> = {
   'cli.noFolder': ({ folder, reason }) => `无法进入文件夹 ${folder}：${reason}。请检查 -C 后的路径。`,
   'cli.noEntryAt': ({ at, isRemote }) =>
     `此会话${isRemote ? '的当前分支' : ''}中没有消息或条目 ${at}。${isRemote ? `要查看其他分支，请${ON_THE_HOME}。` : "请用“reprise show”显示的消息位置，并加引号：--at '#3'。"}`,
+  'cli.backupWord': ({ word }) => `backup 没有“${word}”命令。要写入此名称的文件：reprise backup ./${word}`,
   'cli.noLabel': () => '名称为空。请写成：reprise rename <会话> <名称>',
   'cli.noSearchText': () => '搜索内容为空。请写成：reprise search <内容>',
   'cli.noTranscriptFile': ({ id }) =>

@@ -16,7 +16,7 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
   redo: '恢复 /undo 撤销的内容',
   retry: '重新生成回答，旧回答保留为分支',
   edit: '改写上一条消息，原消息保留为分支',
-  stop: '停止当前轮次、排队的消息和子智能体，已收到的内容会保存',
+  stop: '停止当前轮次、排队的消息和子智能体，已生成的部分回答会保存',
   sessions: '最近的会话，* 为当前会话',
   switch: '转到另一个会话：列表中的编号，或 ID、名称、键的开头',
   fork: '在此会话的副本中继续，可指定到某条消息',
@@ -179,7 +179,7 @@ export const CHINESE_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'retry.started': () => '正在重新生成，旧回答保留为分支（/tree）。',
   'edit.started': () => '已发送新内容，原消息保留为分支（/tree）。',
   'stop.done': ({ stopped, cancelled, children }) => {
-    const parts = stopped ? ['已停止，收到的内容已保存。'] : [];
+    const parts = stopped ? ['已停止，已生成的部分回答已保存。'] : [];
     if (children > 0) parts.push(`已停止 ${children} 个子智能体。`);
     if (parts.length === 0) parts.push('没有正在进行的回答。');
     if (cancelled > 0) parts.push(`已取消 ${cancelled} 条排队的消息。`);

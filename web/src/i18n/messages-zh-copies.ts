@@ -5,7 +5,9 @@ const COPY_AGAIN = '请用“reprise verify”检查源存储，然后重新复�
 export const CHINESE_COPIES: Pick<MessageTable, keyof CopyMessages> = {
   'copy.notEmpty': () => '复制的目标必须为空，而此存储中已有会话。请选择空的主目录或数据库。',
   'copy.otherRun': ({ run }) =>
-    `${run === null ? '此存储中没有开始过复制' : `此存储是另一次复制的目标：${run}`}。请选择空的主目录或数据库。`,
+    run === null
+      ? '此存储没有未完成的复制。请再次运行复制命令：“reprise migrate”或“reprise backup restore”。'
+      : `此存储是另一次复制的目标：${run}。请选择空的主目录或数据库。`,
   'copy.badCursor': () => '游标不属于此存储的复制。请用最后一批记录的游标，或不带游标重新开始。',
   'copy.badRecord': (record) => `复制的数据无效：${copyProblem(record)}。${COPY_AGAIN}`,
   'copy.lineChanged': ({ id, line }) => `会话 ${id} 第 ${line} 行与其校验和不符。${COPY_AGAIN}`,

@@ -44,7 +44,7 @@ export const CHINESE_KEYS: Pick<MessageTable, keyof KeyMessages> = {
     `会话键中的 ${part} 含有无效的转义。百分号请写作 %25；转义的形式是 %XX 或 %uXXXX，十六进制数字用大写。`,
   'key.otherSpelling': ({ canonical }) => `会话键的写法不规范，请写作 ${canonical}。`,
   'key.otherKind': ({ key, kind }) =>
-    `会话键 ${key} 属于类型“${kind}”，而不是“other”。请按类型“${kind}”提供其各部分，parseSessionKey 会返回它们。`,
+    `会话键 ${key} 属于类型“${kind}”，而不是“other”。请对该键调用 parseSessionKey，并传入它返回的各部分。`,
   'route.needsPeer': ({ peerKind, channel }) =>
     `${channel === null ? '' : `渠道 ${channel} 的`}${PEER_KINDS[peerKind] ?? peerKind}消息需要 channel 和 peer，请随消息提供渠道和聊天编号。`,
   'file.empty': () => '文件为空，不是会话文件。请选择含有会话 JSON 行的文件。',

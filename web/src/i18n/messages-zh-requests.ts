@@ -61,7 +61,8 @@ export const CHINESE_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
     `字段 ${field} 仅用于 zyhive 类型的智能体。请去掉，或用 --profile zyhive 启动服务器。`,
   'request.badKey': () => 'Idempotency-Key 必须是 1 到 255 个可见的 ASCII 字符，例如 UUID。',
   'request.keyReused': () => '此 Idempotency-Key 已用于另一个请求，新的请求请用新的键。',
-  'request.keyInFlight': () => '使用此 Idempotency-Key 的请求仍在进行，请稍候再用同一个键发送。',
+  'request.keyInFlight': () =>
+    '使用此 Idempotency-Key 的请求仍在进行，请等它完成，再用同一个键发送，会得到同样的回答。',
   'request.tooManyStreams': ({ max }) =>
     `此服务器最多同时打开 ${max} 个事件流。请稍后重试、关闭其他事件流，或提高配置 server.limits.streams。`,
   'request.cutOff': () => '客户端在请求完成之前断开了连接，请重新发送。',
@@ -86,7 +87,8 @@ export const CHINESE_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
   'chat.ambiguous': ({ chat, channels }) =>
     `有 ${channels.length} 个渠道含聊天 ${chat}，请用 channelType 指定：${channels.join('、')}。`,
   'request.ownerField': ({ field }) => `只有所有者可以设置“${field}”。`,
-  'request.authFailed': ({ reason }) => `应用程序无法判断请求的发送者：${reason}。请更正传给 createApp 的 auth 函数。`,
+  'request.authFailed': ({ reason }) =>
+    `应用程序无法判断请求的发送者：${reason}。请更正传给 createApp 的 auth 函数。`,
   'inbox.otherSession': ({ inboxId }) => `消息 ${inboxId} 属于另一个会话。`,
   'usage.order': ({ from, to }) => `开始日期（${from}）晚于结束日期（${to}），请对调。`,
   'usage.period': ({ days, max }) => `所选时段有 ${days} 天，最多 ${max} 天，请分段查询。`,

@@ -39,7 +39,7 @@ export const CHINESE_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
     return `${inFile(at)}没有设置“${prefix}${name}”。${next}`;
   },
   'setting.unknown': ({ name, suggestion }) =>
-    `会话没有设置 ${name}。${suggestion === null ? '自定义的名称以“x-”开头。' : `是否要用“${suggestion}”？`}`,
+    `会话没有设置 ${name}。${suggestion === null ? '请检查名称。要保存自己的值，请用以“x-”开头的名称。' : `是否要用“${suggestion}”？`}`,
   'setting.protected': ({ name }) => `${name} 由引擎设置，调用方不能更改。请去掉它。`,
   'setting.fileToolsFolder': ({ field, ...at }) =>
     `${inFile(at)}${field} 不能是 true：文件工具需要文件夹。请设置主目录，或此智能体的 workspace。`,

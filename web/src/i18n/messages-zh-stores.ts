@@ -77,7 +77,7 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'session.unreadable': ({ id, reason }) =>
     `无法读取会话 ${id} 的记录：${reason}。请检查磁盘和文件权限后重试。`,
   'session.lostParts': ({ id, parts }) =>
-    `会话 ${id} 有 ${parts} 个较大的部分丢失或损坏。请恢复备份，或用 lost=preview 导出其余内容。`,
+    `会话 ${id} 有 ${parts} 个较大的部分丢失或损坏。请恢复备份，或在 …/export 之后加上 ?lost=preview 导出其余内容，其中有每个缺失部分的开头。`,
   'session.exportDamaged': ({ id, line }) =>
     `会话 ${id} 在第 ${line} 行之后损坏。请重新导出，将包含所有可读内容。`,
   'session.exportGone': ({ id }) => `会话 ${id} 的记录不见了。请从副本恢复文件，或将备份恢复到另一个主目录。`,
@@ -100,14 +100,15 @@ export const CHINESE_STORES: Pick<MessageTable, keyof StoreMessages> = {
   'store.onlyRead': () => '存储以只读方式打开，无法写入。',
   'store.folderReadOnly': ({ folder }) =>
     `${folder} 无法写入，因此存储以只读方式打开。请使其可写（挂载、所有者、权限、chattr）后重试。`,
-  'store.copyUnfinished': ({ run }) => `向此存储的复制尚未完成：${run}。请再次运行复制命令，会从中断处继续。`,
+  'store.copyUnfinished': ({ run }) =>
+    `向此存储的复制尚未完成：${run}。请再次运行同一个“reprise migrate”或“reprise backup restore”，会从中断处继续。`,
   'store.locked': ({ seconds }) =>
     `存储被另一个进程锁定了 ${seconds} 秒，请重试。“reprise locks”列出使用它的进程。`,
   'store.logInUse': ({ seconds }) =>
     `存储的预写日志被另一个进程占用了 ${seconds} 秒，请重试。“reprise locks”列出使用存储的进程。`,
   'store.missing': ({ file }) => `${file} 不存在，请检查路径。此命令只读取，不会新建存储。`,
   'store.unsettled': ({ file, problem, canWrite }) =>
-    `${file} ${problem === 'older' ? '由较旧的版本写入，只读取的命令不会升级它' : '有被终止的进程未完成的工作，或另一个进程正在写入'}。${canWrite ? '请运行一次“reprise verify”来升级并完成这些工作，然后重试。' : '请使其文件夹可写，或复制到可写的文件夹，然后在那里运行一次“reprise verify”。'}`,
+    `${file} ${problem === 'older' ? '由较旧的版本写入，只读取的命令不会升级它' : '有被终止的进程未完成的工作，或另一个进程正在写入'}。${canWrite ? (problem === 'older' ? '请运行一次“reprise verify”：它在检查前升级存储。然后重试。' : '请在另一个进程完成后重试。如果没有这样的进程，请运行一次“reprise verify”：它在检查前完成这些工作。') : '请使其文件夹可写，或复制到可写的文件夹，然后在那里运行一次“reprise verify”。'}`,
   'store.damaged': ({ problem, found }) =>
     `存储的数据库已损坏：${DAMAGE[problem]}${found === null ? '' : `（${found}）`}。请关闭使用此主目录的所有进程再重新打开，可读内容会被抢救。`,
   'store.indexReplaced': ({ times }) =>
