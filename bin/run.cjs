@@ -20,7 +20,9 @@ if ((only === '--version' || only === '-V') && others.length === 0) {
   const source = join(__dirname, '../src/cli/main.ts');
   const isCheckout = existsSync(source);
   const start = () => require(isCheckout ? source : '../dist/command/main.js').main(process.argv);
-  void (isCheckout && process.argv.includes('serve') ? buildPage().then(start) : start());
+  const words = process.argv.slice(2);
+  const isServing = words.includes('serve') && !words.some((word) => ['help', '-h', '--help'].includes(word));
+  void (isCheckout && isServing ? buildPage().then(start) : start());
 }
 
 /** The page is the one part that has to be built. Without the tools for it the server still serves its API. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -72,5 +72,32 @@ test('npm prints no warning about the Node of the machine, and still prints erro
     spawnSync('npm', args, { cwd: folder, encoding: 'utf8' }).stderr;
   expect(npm('install', '--dry-run', '--offline')).not.toContain('EBADENGINE');
   expect(npm('run', 'nothing')).toContain('Missing script: "nothing"');
+  rmSync(folder, { recursive: true });
+});
+
+test('a mistyped subcommand of backup writes no file, and its help names the file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-backup-'));
+  const { status, stderr } = reprise(['backup', 'create', '--home', folder], { cwd: folder });
+  expect([status, stderr]).toEqual([2, expect.stringContaining('reprise backup ./create')]);
+  expect(existsSync(join(folder, 'create'))).toBe(false);
+  expect(reprise(['backup', '--help']).stdout).toContain('Usage: reprise backup [options] <file>\n');
+  rmSync(folder, { recursive: true });
+});
+
+test('a checkout builds the page for serve, and not for its help', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-checkout-'));
+  for (const name of ['bin', 'scripts', 'src/cli']) mkdirSync(join(folder, name), { recursive: true });
+  copyFileSync(new URL('../../bin/run.cjs', import.meta.url), join(folder, 'bin/run.cjs'));
+  writeFileSync(join(folder, 'scripts/build-web.ts'), 'export const ensureWeb = async () => true;');
+  writeFileSync(join(folder, 'src/cli/main.ts'), 'export const main = () => undefined;');
+  const notes = (...args: readonly string[]): string =>
+    spawnSync(process.execPath, [join(folder, 'bin/run.cjs'), ...args], { encoding: 'utf8' }).stderr;
+  expect(notes('serve')).toBe('The web page was built.\n');
+  for (const args of [
+    ['serve', '--help'],
+    ['serve', '-h'],
+    ['help', 'serve'],
+  ])
+    expect(notes(...args)).toBe('');
   rmSync(folder, { recursive: true });
 });

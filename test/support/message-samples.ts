@@ -204,6 +204,7 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
   'cli.passwordShown': {},
   'cli.noFolder': { folder: '/nowhere', reason: 'ENOENT' },
   'cli.noEntryAt': { at: '"#99"', isRemote: true },
+  'cli.backupWord': { word: 'create' },
   'cli.noLabel': {},
   'cli.noSearchText': {},
   'cli.noTranscriptFile': { id: 's1' },

@@ -3,6 +3,7 @@ import { restoreBackup } from '../../interop/transfer/restore-backup.ts';
 import type { StoreDigest } from '../../interop/transfer/store-digest.ts';
 import { writeBackup } from '../../interop/transfer/write-backup.ts';
 import { byteCount, counted } from '../../messages/english-format.ts';
+import { failure } from '../../messages/failure.ts';
 import { homeOf, openHome, openHomeToRead } from '../backend/home.ts';
 import { openPlace, parsePlace, placeOf, type StorePlace, switchLines } from '../backend/store-place.ts';
 import { tellWorkspaces, workspacesIn } from '../backend/workspaces.ts';
@@ -16,9 +17,12 @@ import { shellWord } from '../terminal/shell-word.ts';
 import { contents, digestJson, tellDamage } from './migrate.ts';
 
 const DAMAGED_EXIT = 6;
+/** More likely a mistyped subcommand than a file. */
+const BARE_WORD = /^[a-z]+$/i;
 
 /** `reprise backup <file>`: other processes can write to the home meanwhile. */
 export async function backup(file: string, options: Options): Promise<number> {
+  if (BARE_WORD.test(file)) throw failure('INVALID_INPUT', 'cli.backupWord', { word: file });
   const home = await homeOf(options);
   await using store = await openHomeToRead(home);
   using bar = new Progress('reading', byteCount);

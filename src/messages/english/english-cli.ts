@@ -104,6 +104,10 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
       ? `To show another branch, ${ON_THE_HOME}`
       : `Use the position that "reprise show" prints, in quotes: --at '#3'.`,
   ],
+  'cli.backupWord': ({ word }) => [
+    `"${word}" is not a command of backup`,
+    `To write a file with this name: reprise backup ./${word}`,
+  ],
   'cli.noLabel': () => ['the label is empty', 'Write: reprise rename <ref> <label>'],
   'cli.noSearchText': () => ['the search text is empty', 'Write: reprise search <text>'],
   'cli.noTranscriptFile': ({ id }) => [

@@ -36,6 +36,7 @@ export interface CliMessages {
   'cli.noFolder': { readonly folder: string; readonly reason: string };
   /** `isRemote`: read through a server, which shows the current branch only. */
   'cli.noEntryAt': { readonly at: string; readonly isRemote: boolean };
+  'cli.backupWord': { readonly word: string };
   'cli.noLabel': None;
   'cli.noSearchText': None;
   'cli.noTranscriptFile': { readonly id: string };
