@@ -42,9 +42,9 @@ session before the last one). A ref that fits several sessions is refused with t
 
 ${code(examplesOf(program))}
 
-## Global options
+## Common options
 
-They are accepted before the command, or after it if the command uses them.
+They are accepted before every command. After a command only those are accepted that it uses: its table lists them.
 
 With \`--url\` you can use ${remoteCommands(program)}.
 The other commands work on a home. A chat with \`--url\` has the commands of [In a chat](#in-a-chat).

@@ -2,7 +2,7 @@ import { type Command, Help } from 'commander';
 
 const COLUMNS = 80;
 
-/** All commands on one screen: one line each, grouped by purpose, then the global options. */
+/** All commands on one screen: one line each, grouped by purpose, then the options of several commands. */
 export function configureHelp(program: Command): void {
   program.configureHelp({
     formatHelp(command, helper) {
@@ -28,8 +28,8 @@ function rootHelp(program: Command, helper: Help): string {
     `Usage: ${helper.commandUsage(program)}`,
     '',
     ...lines,
-    ...fold('Global options: ', flags),
-    '"reprise <command> --help" shows the options of a command; docs/cli.md has all.',
+    ...fold('Common options: ', flags),
+    '"reprise <command> --help" shows what a command accepts; docs/cli.md has all.',
     '',
   ].join('\n');
 }

@@ -108,9 +108,9 @@ function createBare(): Command {
   addExamples(program, [
     'reprise                     chat; resumes the last session',
     'reprise "why is it red?"    chat, with a first message',
-    'reprise -p "and then?" -c   one question, one answer',
-    'reprise ls garden           sessions with "garden" in their name',
-    'reprise show @last          read one: id, name, key, @last or @-2',
+    'reprise -p "why?"           one answer, in a new session; -c: in the last one',
+    'reprise ls garden           sessions with "garden" in their title or label',
+    'reprise show @last          read one: id, title, label, key, @last or @-2',
     'reprise search red fox      messages that contain both words',
   ]);
   declareGlobals(program);
@@ -143,7 +143,7 @@ function registerChat(program: Command): void {
   addExamples(chat, [
     'reprise                       the last session, where it stopped',
     'reprise --new garden          a new one, with a label',
-    'reprise -r tomatoes           pick one by its name',
+    'reprise -r tomatoes           pick one with this word in its title or label',
     'git diff | reprise -p "what changed?"',
   ]);
 }
@@ -153,9 +153,15 @@ function registerServe(program: Command): void {
     .command('serve')
     .summary('start the HTTP API and the web page')
     .description('start a server with the HTTP API and the web page; by default for this machine only')
-    .option('--host <address>', 'the address to listen on; any other than loopback needs a configured token')
+    .option(
+      '--host <address>',
+      'the address to listen on; any other than loopback needs a token that you set (REPRISE_TOKEN or --token-file)',
+    )
     .option('--port <number>', 'the port to listen on; 0 picks a free one')
-    .option('--profile <name>', 'ids, limits and HTTP answers of another system, such as zyhive')
+    .option(
+      '--profile <name>',
+      'the setting "profile": ids and limits of another system; zyhive: also its HTTP answers',
+    )
     .option('--log-level <level>', 'the lowest level to log')
     .option('--log-format <format>', 'json, or pretty for people (default on a terminal)')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));

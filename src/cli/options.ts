@@ -13,7 +13,7 @@ const GLOBALS = {
   store: ['--store <kind>', 'the kind of store, if the home holds several: jsonl, sqlite or postgres'],
   url: ['--url <address>', 'use the sessions of this server, instead of REPRISE_URL'],
   tokenFile: ['--token-file <file>', 'a file with the server token, instead of REPRISE_TOKEN_FILE'],
-  model: ['--model <name>', 'the model until this command ends; overrides the model of the sessions'],
+  model: ['--model <name>', 'use this model for this command only, instead of the one the session has'],
   json: ['--json', 'print JSON instead of text'],
 } as const;
 
@@ -29,7 +29,7 @@ export const LOCAL: readonly GlobalOption[] = ['home', 'store'];
 /** Options of commands that also work with a server. */
 export const ANYWHERE: readonly GlobalOption[] = ['home', 'store', 'url', 'tokenFile'];
 
-/** Global options are accepted before the command; after it, only those the command uses. */
+/** Common options are accepted before the command; after it, only those the command uses. */
 export function addGlobals(command: Command, names: readonly GlobalOption[]): Command {
   for (const name of names) command.addOption(makeOption(name));
   return command;

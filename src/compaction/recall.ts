@@ -1,6 +1,6 @@
 import type { SpokenEntry } from './speak.ts';
 
-/** Which exact facts of the covered part a summary still contains, and which it lost. */
+/** How many facts of the covered part a summary still contains, and which it lost. */
 export interface RecallReport {
   readonly total: number;
   readonly found: number;

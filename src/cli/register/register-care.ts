@@ -9,7 +9,7 @@ export function registerCare(program: Command): void {
   program.commandsGroup('Maintenance:');
   const verify = program
     .command('verify')
-    .summary('check every stored byte of one session or of all')
+    .summary('finish the recovery from a crash, then check every stored byte')
     .description(
       'check every stored byte of one session or of all, after upgrading a store of an older version and finishing the recovery from a crash; exit code 0 no damage, 1 an incomplete part was moved to quarantine/, 6 damage',
     )

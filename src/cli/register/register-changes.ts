@@ -17,7 +17,7 @@ export function registerChanges(program: Command): void {
     .command('rename')
     .summary('give a session a label')
     .description(
-      'give a session a label, which lists then show as its name (through a server: /rename in the chat)',
+      'give a session a label, which lists show instead of its title; not with --url: there, use /rename in the chat',
     )
     .argument(...REF)
     .argument('<label...>')
@@ -30,7 +30,7 @@ export function registerChanges(program: Command): void {
   const fork = program
     .command('fork')
     .summary('copy a session up to a message')
-    .description('copy a session up to a message (through a server: /fork in the chat)')
+    .description('copy a session up to a message; not with --url: there, use /fork in the chat')
     .argument(...REF)
     .argument(
       '[message]',
@@ -58,7 +58,10 @@ export function registerChanges(program: Command): void {
 
   const undo = program
     .command('undo')
-    .description('undo the last turn, compaction or reset')
+    .summary('undo the last turn, compaction or reset')
+    .description(
+      'undo the last turn, compaction or reset; in a chat, /compact undo undoes a compaction and keeps later turns',
+    )
     .argument(...REF)
     .option(
       '--anyway',
@@ -71,7 +74,7 @@ export function registerChanges(program: Command): void {
   const redo = program
     .command('redo')
     .summary('redo what undo reversed')
-    .description('redo what undo reversed (through a server: /redo in the chat)')
+    .description('redo what undo reversed; not with --url: there, use /redo in the chat')
     .argument(...REF)
     .action(async (ref: string, options: Options) => (await steps()).redo(ref, options));
   addGlobals(redo, ['json', 'model', ...LOCAL]);
@@ -92,7 +95,7 @@ export function registerChanges(program: Command): void {
   const rm = program
     .command('rm')
     .summary('move sessions to the trash; asks first')
-    .description('move sessions to the trash; asks first (through a server: /delete in the chat)')
+    .description('move sessions to the trash; asks first; not with --url: there, use /delete in the chat')
     .argument('[ref...]', 'default: choose from a list')
     .option(...YES)
     .action(async (refs: string[], options: Options) => (await trash()).rm(refs, options));

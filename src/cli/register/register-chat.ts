@@ -5,7 +5,7 @@ export function addChatOptions(command: Command): Command {
   return command
     .argument('[question]', 'the first message')
     .option('-c, --continue', 'continue the last session (default; with -p the default is a new session)')
-    .option('-r, --resume [text]', 'pick a session; text filters by name')
+    .option('-r, --resume [text]', 'pick a session; text filters by title and label')
     .option('-s, --session <ref>', 'open a session by id, title, label, key, @last or @-2')
     .option('--new [label]', 'start a new session')
     .option('-p, --prompt [text]', 'ask one question and print the answer; piped input is added to it')

@@ -23,7 +23,9 @@ export function registerConfig(program: Command): void {
   const command = program
     .command('config')
     .summary('print the settings and where each comes from')
-    .description('print every setting that has a value and where it comes from; secrets are masked')
+    .description(
+      'print every setting that has a value and where it comes from; secrets are masked; options of settings show what they would change, and nothing is stored',
+    )
     .option('--json', 'print JSON instead of text');
   for (const [flags, about] of FLAGS) command.option(flags, about);
   command.action(async (options: Options) => (await config()).showConfig(options));

@@ -13,9 +13,9 @@ export function registerCopies(program: Command): void {
     )
     .requiredOption(
       '--to <store>',
-      'the target: sqlite or jsonl (in the same home), sqlite:<folder>, or postgres://user@host/database',
+      'the target: sqlite or jsonl (in the same home), sqlite:<folder>, jsonl:<folder>, postgres://user@host/database, or postgres for the configured database',
     )
-    .option('--from <store>', 'the source; default: the configured store')
+    .option('--from <store>', 'the source, in the same forms; default: the configured store')
     .option('--dry-run', 'read the whole source and show what would be copied')
     .action(async (options: Options) => {
       process.exitCode = await (await import('../commands/migrate.ts')).migrate(options);
@@ -33,6 +33,7 @@ export function registerCopies(program: Command): void {
     .description(
       'write all sessions, messages and channel logs into one file; other processes can keep writing; workspaces, AGENT.md, settings and tokens are not included',
     )
+    .usage('[options] <file>\n       reprise backup verify|restore|release [options]')
     .argument('<file>', 'the file to write; an existing file needs --force')
     .option('--force', 'replace an existing file')
     .option('--redact', 'mask keys, tokens and passwords; the file restores like any other')

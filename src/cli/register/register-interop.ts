@@ -6,7 +6,10 @@ export function registerExport(program: Command): void {
     .command('export')
     .summary('write sessions to files, for people or other tools')
     .description('write sessions to files: for people, for a model API, or for another tool')
-    .argument('[ref]', 'id, key, label, title or unique prefix; default with --profile: all sessions')
+    .argument(
+      '[ref]',
+      'id, key, title, label or a unique prefix, @last or @-2; leave it out with --all, or with --profile for all sessions',
+    )
     .option('--all', 'every session; needs --out')
     .option(
       '--format <name>',
@@ -22,7 +25,7 @@ export function registerExport(program: Command): void {
       '--full',
       'all messages instead of summaries (formats anthropic and openai, profiles claw0 and claw0-classic)',
     )
-    .option('--seals', 'v3: keep the checksums of the lines')
+    .option('--seals', 'keep the checksums of the lines (format v3 only)')
     .option('--force', 'replace existing files')
     .action(async (ref: string | undefined, options: Options) =>
       (await import('../commands/export.ts')).exportSessions(ref, options),
@@ -40,7 +43,10 @@ export function registerImport(program: Command): void {
     .command('import')
     .summary('import sessions of other tools; shows a plan first')
     .description('import sessions of other tools, or exports of Reprise; shows a plan, then asks')
-    .argument('<path>', 'a transcript, a JSON export, or a folder of claw0, ZeroClaw, OpenClaw or ZyHive')
+    .argument(
+      '<path>',
+      "a transcript, a JSON export, ZeroClaw's sessions.db, or a folder of claw0, ZeroClaw, OpenClaw, ZyHive or another tool",
+    )
     .option('--dry-run', 'show what would be imported, and change nothing')
     .option('--agent <id>', 'assign all sessions to one agent')
     .option('--accept-settings', 'also apply system prompts, models, pins and other settings of the source')

@@ -10,7 +10,9 @@ export function registerReads(program: Command): void {
   const ls = program
     .command('ls')
     .summary('list sessions, newest first')
-    .description('list sessions, newest first unless --sort is given; * marks the active session of a key')
+    .description(
+      'list sessions, newest first unless --sort is given; * marks the active session of a key, which its next message reaches',
+    )
     .argument('[filter]', 'only sessions with this text in their title or label')
     .option('--agent <id>', 'only sessions of one agent')
     .option('--channel <name>', 'only sessions of one channel')

@@ -18,7 +18,7 @@ const HELP: Readonly<Record<HelpTopic, string>> = {
   redo: 'redo what /undo reversed',
   retry: 'ask the model again; the old answer stays as a branch',
   edit: 'replace your last message; the old one stays as a branch',
-  stop: 'stop the turn, queued messages and subagents; received text is saved',
+  stop: 'stop the turn, queued messages and subagents; the partial answer is saved',
   sessions: 'recent sessions; * marks the current one',
   switch:
     'continue in another session: its number in the last list, its id, name or key, or the start of one',
@@ -191,7 +191,7 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
   'retry.started': () => 'Asking again. The old answer stays as a branch (/tree).',
   'edit.started': () => 'Sent the new text. The old message stays as a branch (/tree).',
   'stop.done': ({ stopped, cancelled, children }) => {
-    const parts = stopped ? ['Stopped. The received text is saved.'] : [];
+    const parts = stopped ? ['Stopped. The partial answer is saved.'] : [];
     if (children > 0) parts.push(`${counted(children, 'subagent')} stopped.`);
     if (parts.length === 0) parts.push('Nothing is running.');
     if (cancelled > 0) parts.push(`${counted(cancelled, 'queued message')} cancelled.`);

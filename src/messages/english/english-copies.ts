@@ -7,8 +7,12 @@ export const ENGLISH_COPIES: Pick<MessageTable, keyof CopyMessages> = {
     'Choose an empty home or database.',
   ],
   'copy.otherRun': ({ run }) => [
-    run === null ? 'no copy was started in this store' : `this store is the target of another copy: ${run}`,
-    'Choose an empty home or database.',
+    run === null
+      ? 'this store has no unfinished copy to complete'
+      : `this store is the target of another copy: ${run}`,
+    run === null
+      ? 'Run the command that copies again: "reprise migrate" or "reprise backup restore".'
+      : 'Choose an empty home or database.',
   ],
   'copy.badCursor': () => [
     'the cursor does not belong to a copy of this store',

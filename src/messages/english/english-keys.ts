@@ -38,7 +38,7 @@ export const ENGLISH_KEYS: Pick<MessageTable, keyof KeyMessages> = {
   ],
   'key.otherKind': ({ key, kind }) => [
     `${key} is a session key of kind "${kind}", not "other"`,
-    `Pass its parts with kind "${kind}"; parseSessionKey returns them.`,
+    'Call parseSessionKey with the key, and pass the parts that it returns.',
   ],
   'route.needsPeer': ({ peerKind, channel }) => [
     `a ${peerKind} message${channel === null ? '' : ` on ${channel}`} needs "channel" and "peer"`,

@@ -122,7 +122,7 @@ export const ENGLISH_REQUESTS: Pick<MessageTable, keyof RequestMessages> = {
   ],
   'request.keyInFlight': () => [
     'a request with this Idempotency-Key is still running',
-    'Wait, then send it again with the same key.',
+    'Wait until it is done, then send the request again with the same key: it gets the same answer.',
   ],
   'request.tooManyStreams': ({ max }) => [
     `this server has its maximum of ${counted(max, 'open stream')}`,

@@ -36,7 +36,9 @@ export const ENGLISH_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
   },
   'setting.unknown': ({ name, suggestion }) => [
     `sessions have no setting ${name}`,
-    suggestion === null ? 'Names that you choose yourself start with "x-".' : `Did you mean "${suggestion}"?`,
+    suggestion === null
+      ? 'Check the name. To store a value of your own, use a name that starts with "x-".'
+      : `Did you mean "${suggestion}"?`,
   ],
   'setting.protected': ({ name }) => [
     `${name} cannot be set`,

@@ -169,7 +169,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'session.lostParts': ({ id, parts }) => [
     `${counted(parts, 'large part')} of session ${id} ${parts === 1 ? 'is' : 'are'} missing or damaged`,
-    'Restore a backup, or export the rest: with lost=preview the export has the beginning of each missing part.',
+    'Restore a backup, or export the rest: ?lost=preview after …/export, or export({ lost: "preview" }) of the client. It has the beginning of each missing part.',
   ],
   'session.exportDamaged': ({ id, line }) => [
     `session ${id} is damaged after line ${line}`,
@@ -225,7 +225,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
   ],
   'store.copyUnfinished': ({ run }) => [
     `a copy into this store is not finished: ${run}`,
-    'Run the command that copies again: it resumes where it stopped.',
+    'Run the same "reprise migrate" or "reprise backup restore" again: it resumes where it stopped.',
   ],
   'store.locked': ({ seconds }) => [
     `another process kept the store locked for ${seconds} s`,
@@ -244,7 +244,9 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
       ? `${file} was written by an older version, and a command that only reads does not upgrade it`
       : `${file} has unfinished work of a process that was killed, or another process is writing to it`,
     canWrite
-      ? 'Run "reprise verify" once, which upgrades the store and finishes that work. Then try again.'
+      ? problem === 'older'
+        ? 'Run "reprise verify" once: before its checks it upgrades the store. Then try again.'
+        : 'Try again when the other process is done. If there is none, run "reprise verify" once: before its checks it finishes that work.'
       : `Make the folder of ${file} writable, or copy it to a folder where you can write. Then run "reprise verify" there once.`,
   ],
   'store.damaged': ({ problem, found }) => [

@@ -161,7 +161,7 @@ describe('going back', () => {
     const turn = at.session.send('tell me who you are, at length');
     for await (const event of turn) {
       if (event.type !== 'text_delta') continue;
-      expect((await run(at, '/stop')).text).toBe('Stopped. The received text is saved.');
+      expect((await run(at, '/stop')).text).toBe('Stopped. The partial answer is saved.');
       break;
     }
     await expect(turn.result).rejects.toMatchObject({ code: 'ABORTED' });
