@@ -40,6 +40,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   mcp: ['engine', 'transcript', 'store/port', 'store/copy', 'store/search'],
   server: ['engine', 'protocol', 'keys', 'mcp'],
   client: ['protocol'],
+  'ai-sdk': ['engine', 'protocol', 'server'],
   interop: ['transcript', 'keys', 'store/port', 'store/copy'],
   config: ['keys', 'transcript', 'engine', 'store/port', 'store/copy', 'store/*', 'models', 'models/*'],
   cli: [

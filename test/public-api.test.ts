@@ -71,6 +71,7 @@ describe('the public API', () => {
           ' ',
         ),
       'reprise/server': ['createApp'],
+      'reprise/ai-sdk': ['createChatHandler', 'toUIMessages'],
       'reprise/client':
         'Client RepriseError SseParser commandText createClient failedMessage isMessage sentence textOf whyOf'.split(
           ' ',
