@@ -80,7 +80,7 @@ describe('a history for viewers', () => {
 });
 
 describe('branches that were left can be continued', () => {
-  test('/retry over HTTP says the message again and names its turn; branch goes back to the old answer', async () => {
+  test('/retry over HTTP sends the message again and names its turn; branch returns to the old answer', async () => {
     await using at = await openServer(scripted(['first', 'second', 'third']));
     await talk(at, '//slash');
     const session = clientOf(at);

@@ -8,7 +8,7 @@ import { openMemoryStore } from '../../src/store/memory/open.ts';
 import { ask, startServer, TOKEN, talk } from '../support/server/http.ts';
 
 describe('a mutation with an Idempotency-Key', () => {
-  test('is done once, and a retry hears the same answer (T59)', async () => {
+  test('is done once, and a retry gets the same answer (T59)', async () => {
     await using server = await startServer();
     const id = await talk(server.reprise, ['one']);
     const path = `/api/agents/main/sessions/${id}/fork`;
@@ -57,7 +57,7 @@ describe('a mutation with an Idempotency-Key', () => {
     await reprise[Symbol.asyncDispose]();
   });
 
-  test('of which the first still runs is 409 IN_FLIGHT', async () => {
+  test('whose first request still runs is 409 IN_FLIGHT', async () => {
     const store = await openMemoryStore({});
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
@@ -119,7 +119,7 @@ describe('a mutation with an Idempotency-Key', () => {
     expect(bad.headers['idempotency-key']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('whose outcome is unknown is 503 that says so, and is tried again with the same key', async () => {
+  test('whose outcome is unknown is 503 with that outcome, and is executed again with the same key', async () => {
     const store = await openMemoryStore({});
     let fails = true;
     const failing = new Proxy(store, {
@@ -150,7 +150,7 @@ describe('a mutation with an Idempotency-Key', () => {
   });
 });
 
-describe('what is remembered of keys', () => {
+describe('the memory of keys', () => {
   test('is bounded in number and bytes, oldest first out, never one that runs', () => {
     let now = 0;
     const answers = new Idempotency(() => now);

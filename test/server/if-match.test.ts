@@ -7,7 +7,7 @@ import { type Answer, startServer, talk } from '../support/server/http.ts';
 
 const ROUNDS = 15;
 
-test('of two servers on one home that are asked at the same moment for the same version one changes it', async () => {
+test('of two servers on one home that get the same version at the same moment one changes it', async () => {
   const home = mkdtempSync(join(tmpdir(), 'reprise-if-match-'));
   {
     const open = () => openStore({ kind: 'jsonl', home, durability: 'os' });

@@ -25,7 +25,7 @@ test('events that a session hides are stored all the same', async () => {
   expect(stored.split('"thinking":"hm"')).toHaveLength(3);
 });
 
-test('the thinking level of a session is asked for, and a person can take it back', async () => {
+test('the thinking level of a session is sent to the model, and can be removed', async () => {
   await using at = await openEngine(scripted(['one', 'two']));
   await at.session.patch({ thinkingLevel: 'high' });
   await at.session.send('a').result;
@@ -34,7 +34,7 @@ test('the thinking level of a session is asked for, and a person can take it bac
   expect(at.model.requests.map(({ thinkingLevel }) => thinkingLevel)).toEqual(['high', undefined]);
 });
 
-test('a reply says what it took where people want to see it', async () => {
+test('a reply ends with its usage if the session asks for it', async () => {
   const usage = { input: 1200, output: 34, cacheRead: 0, cacheWrite: 0, totalTokens: 1234 };
   await using at = await openChannels(
     scripted([
@@ -86,7 +86,7 @@ test('a reset that was undone is not made again by the next message', async () =
   expect(back.sessionId).toBe(old.sessionId);
 });
 
-test('retention is asked for by rules, says what would go first, and keeps what it lets go in the trash', async () => {
+test('retention follows rules, lists first what it would remove, and moves it to the trash', async () => {
   const hand = { now: new Date() };
   const session = { maintenance: { ttl: '30d' }, queue: { debounceMs: 0 } } as const;
   await using at = await openChannels(scripted(['1', '2']), { clock: () => hand.now, session, run: false });
@@ -101,7 +101,7 @@ test('retention is asked for by rules, says what would go first, and keeps what 
   expect((await at.reprise.store.get(old.sessionId)).status).toBe('deleted');
 });
 
-test('after ttl or archiveAfter took the session of a key, the next message of its sender starts a new one', async () => {
+test('after ttl or archiveAfter removed the session of a key, the next message of its sender starts a new one', async () => {
   const hand = { now: new Date() };
   const pass = (days: number): void => {
     hand.now = new Date(hand.now.getTime() + days * 86_400_000);

@@ -34,7 +34,7 @@ async function named(): Promise<Store> {
   return store;
 }
 
-test('what is asked of a session before it speaks again counts by the model it names', async () => {
+test('a query before the next message uses the model that the session names', async () => {
   const store = await named();
   const fresh = (): Promise<Session> => opened(store).session(KEY);
   await (await fresh()).send('hello').result;
@@ -102,7 +102,7 @@ async function heard(session: Session): Promise<{ types: string[]; notice: unkno
   };
 }
 
-test('a turn says which model of its session cannot be used, why, and who answers instead', async () => {
+test('a turn reports which model of its session cannot be used, why, and which one answers instead', async () => {
   const store = await openMemoryStore({});
   // As other systems name it.
   const settings = { providerOverride: 'mock', modelOverride: 'mock-1' };

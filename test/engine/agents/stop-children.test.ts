@@ -34,7 +34,7 @@ async function spawned({ reprise, model }: Family, parent: string, tasks: readon
   }
 }
 
-test('/stop ends the children of a session too, and none of them makes it speak again', async () => {
+test('/stop ends the children of a session too, and none of them starts another turn', async () => {
   await using at = await openFamily(busyChildren());
   const session = await at.reprise.session(KEY);
   await spawned(at, session.id, ['a.', 'b.']);
@@ -56,7 +56,7 @@ test('/stop ends the children of a session too, and none of them makes it speak 
   expect((await runCommand({ name: 'stop', args: '' }, context)).text).toBe('Nothing is running.');
 });
 
-test('children of children are stopped as well, and one that is stopped is deleted where that was asked for', async () => {
+test('children of children are stopped as well, and a stopped one with cleanup "delete" is deleted', async () => {
   await using at = await openFamily(busyChildren(), {
     agents: { defaults: { subagents: { maxDepth: 2 } } },
   });
@@ -75,7 +75,7 @@ test('children of children are stopped as well, and one that is stopped is delet
   ]);
 });
 
-test('a turn that is stopped alone leaves the children at work', async () => {
+test('a turn that is stopped alone leaves the children running', async () => {
   await using at = await openFamily(busyChildren());
   const session = await at.reprise.session(KEY);
   await spawned(at, session.id, ['a.']);
@@ -121,7 +121,7 @@ async function receiving(
   return bound(store, { inbox });
 }
 
-test('a child that is being spawned when /stop comes is stopped too', async () => {
+test('a child that is being spawned when /stop arrives is stopped too', async () => {
   const [spawning, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = await receiving(async ({ group }, put) => {
     if (group === undefined) return put();

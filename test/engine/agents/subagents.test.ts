@@ -110,7 +110,7 @@ test('S10 a result waits for its parent over a restart and is delivered once', a
   expect((await second.store.get(run?.childSessionId ?? '')).status).toBe('deleted');
 });
 
-test('an engine that runs its own sessions only runs their children too, and has the results answered', async () => {
+test('an engine that runs its own sessions only runs their children too, and their results are answered', async () => {
   await using at = await openFamily(obedient(), { run: false });
   await ask(at.reprise, spawn({ task: 'mine.' }));
   expect(await resultsIn(at.store)).toEqual([expect.stringContaining('did mine.')]);
@@ -144,7 +144,7 @@ test('a child receives its task and its own system prompt, and no history of its
 });
 
 describe('a result', () => {
-  test('goes back to where the parent was asked, and the child speaks nowhere', async () => {
+  test('is answered where the parent was asked, and the child answers nowhere', async () => {
     await using at = await openFamily(obedient());
     const from = {
       channel: 'telegram',
@@ -224,7 +224,7 @@ describe('a result', () => {
     },
   );
 
-  test('for a parent that was reset goes to the session that asked; one that is deleted is passed over', async () => {
+  test('for a parent that was reset goes to the session that asked; one for a deleted session is skipped', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await using at = await openFamily(
       replying(({ text }) => (text.includes('[The') ? 'noted' : { wait: go, text: 'did it' })),

@@ -253,7 +253,7 @@ test('a configured workspace is shared by all conversations, and file tools can 
   );
 });
 
-test('notes before a compaction go to the conversation they were made in', async () => {
+test('notes before a compaction go to the workspace of their conversation', async () => {
   const filler = 'because '.repeat(1200);
   const model = replying(({ text, request }) => {
     if (request.system?.includes('keep the notes') === true)

@@ -309,7 +309,7 @@ describe('mergeHistory', () => {
     expect(await current(session)).toMatchObject(shape(history));
   });
 
-  test('a rewind becomes a branch, and the left branch is still there', async () => {
+  test('a rewind becomes a branch, and the old branch is still there', async () => {
     await using at = await openEngine(scripted([]));
     const { session, reprise } = at;
     const merge = (messages: readonly unknown[]): Promise<MergeResult> =>
@@ -368,7 +368,7 @@ describe('mergeHistory', () => {
     });
   });
 
-  test('a history behind a compaction of Reprise continues it, also after a rewind into what it kept', async () => {
+  test('a history after a compaction of Reprise continues it, also after a rewind into what it kept', async () => {
     await using at = await openEngine(scripted([]));
     const { session, reprise } = at;
     await reprise.mergeHistory(session.id, FORMATS.anthropic(history, PLAIN), { format: 'anthropic' });

@@ -54,7 +54,7 @@ test.each<[string, Command]>([
   },
 );
 
-test('/retry of a message behind results of children asks the same with all of them', async () => {
+test('/retry of a message after results of children asks the same with all of them', async () => {
   await using at = await openFamily(parentOf(false));
   const session = await at.reprise.session(KEY);
   for (const task of ['a.', 'b.', 'c.']) await at.reprise.spawn({ id: session.id }, { task });
@@ -70,7 +70,7 @@ test('/retry of a message behind results of children asks the same with all of t
   }
 });
 
-test('/edit keeps the line about messages that were dropped as what it is, not as words of the one who edits', async () => {
+test('/edit keeps the note about dropped messages as a note, not as words of the sender', async () => {
   await using at = await openFamily(parentOf(true));
   const session = await at.reprise.session(KEY);
   const dropped = { type: 'custom_message', customType: 'dropped_messages', content: 'two were dropped' };
@@ -89,7 +89,7 @@ describe.each<[string, ProfileName]>([
   ['written as it is said', 'native'],
   ['written when it has ended', 'zeroclaw'],
 ])(
-  'a message in the place of another one, while others wait, of a session whose turn is %s',
+  'a message that replaces an earlier one, while others wait, of a session whose turn is %s',
   (_, profile) => {
     const texts = (entries: readonly Entry[]): string[] =>
       entries.flatMap(({ message }) => {
@@ -186,7 +186,7 @@ describe.each<[string, ProfileName]>([
       await saysItThere(store);
     });
 
-    test('goes there once, however often its process dies', async () => {
+    test('moves there once, however often its process dies', async () => {
       const { store, at, id } = await afterTwoTurns();
       const [before] = (await entriesOf(at.session)).filter(
         ({ message }) => isObject(message) && message['role'] === 'user',

@@ -30,14 +30,14 @@ const daily = (atHour: number, timeZone = 'UTC'): ResetRules => ({
   timeZone,
 });
 
-describe('S8 freshness', () => {
+describe('S8 expiry of sessions', () => {
   test('nothing is reset by default', () => {
     const asked = { from: '2020-01-01T00:00:00Z', to: '2026-01-01T00:00:00Z' };
     expect(why({}, asked)).toBeUndefined();
     expect(why({ reset: { mode: 'none', atHour: 4, idleMinutes: 5 } }, asked)).toBeUndefined();
   });
 
-  test('a daily reset comes at its hour, 4 by default, and once', () => {
+  test('a daily reset happens at its hour, 4 by default, and once', () => {
     const rules: ResetRules = { reset: { mode: 'daily' }, timeZone: 'UTC' };
     expect(why(rules, { from: '2026-03-01T23:00:00Z', to: '2026-03-02T03:59:59.999Z' })).toBeUndefined();
     expect(why(rules, { from: '2026-03-01T23:00:00Z', to: '2026-03-02T04:00:00Z' })).toBe('daily');
@@ -56,7 +56,7 @@ describe('S8 freshness', () => {
     expect(host(at, new Date(at.getTime() + MINUTE))).toBeUndefined();
   });
 
-  test('an hour the clock leaves out comes when it jumps, one it shows twice counts once', () => {
+  test('an hour that the clock skips counts when it jumps, one that it shows twice counts once', () => {
     // Berlin, 29 March 2026: 02:00 becomes 03:00 at 01:00Z. 25 October: 03:00 becomes 02:00 at 01:00Z.
     const berlin = daily(2, 'Europe/Berlin');
     expect(why(berlin, { from: '2026-03-29T00:30:00Z', to: '2026-03-29T00:59:59Z' })).toBeUndefined();
@@ -65,7 +65,7 @@ describe('S8 freshness', () => {
     expect(why(berlin, { from: '2026-10-25T00:30:00Z', to: '2026-10-25T01:30:00Z' })).toBeUndefined();
   });
 
-  test('a clock that is put back over midnight does not take a day back', () => {
+  test('a clock that is put back over midnight does not repeat a day', () => {
     // St. John's, 29 October 2006: a minute past midnight, at 02:31Z, it was 23:01 of the 28th again.
     const midnight = daily(0, 'America/St_Johns');
     const from = '2006-10-29T02:29:00Z';
@@ -78,7 +78,7 @@ describe('S8 freshness', () => {
     ).toBeUndefined();
   });
 
-  test('idle counts from the last message, and with daily the earliest wins', () => {
+  test('idle counts from the last message, and with daily the earlier one wins', () => {
     const idle: ResetRules = { reset: { mode: 'idle', idleMinutes: 30 } };
     expect(why(idle, { from: '2026-01-01T03:00:00Z', to: '2026-01-01T03:29:59Z' })).toBeUndefined();
     expect(why(idle, { from: '2026-01-01T03:00:00Z', to: '2026-01-01T03:30:00Z' })).toBe('idle');
@@ -169,7 +169,7 @@ function slowReason(
   return undefined;
 }
 
-describe('freshness, for any clock', () => {
+describe('expiry, for any clock', () => {
   const minute = fc.integer({ min: WARM_UP, max: WINDOW_MINUTES - 1 });
   const policy = fc.record(
     {

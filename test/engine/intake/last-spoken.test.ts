@@ -3,7 +3,7 @@ import { lastSpokenAt } from '../../../src/engine/intake/last-spoken.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 import { KEY } from '../../support/engine/engine.ts';
 
-test('only a key that was given back makes a conversation young; what other tools note beside it does not', async () => {
+test('of all notes, only an undone reset counts as activity', async () => {
   await using store = await openMemoryStore({});
   const { id } = await store.create({ key: KEY, activate: true });
   const said = Date.parse('2026-01-01T00:00:00Z');

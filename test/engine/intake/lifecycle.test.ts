@@ -10,7 +10,7 @@ function handClock(start: string): { now: Date; readonly clock: () => Date } {
 }
 
 describe('S8 a reset', () => {
-  test('by /new keeps what people chose, forgets what was counted, links both ways, and can be undone', async () => {
+  test('by /new keeps choices, forgets counters, links both sessions, and can be undone', async () => {
     const model = scripted(['noted', 'fresh', 'old again']);
     await using at = await openChannels(model);
     const old = await at.reprise.receive(telegram('the word is xyzzy'));
@@ -44,7 +44,7 @@ describe('S8 a reset', () => {
     expect(JSON.stringify(model.requests[2])).toContain('xyzzy');
   });
 
-  test('by the bare word begins a session that is empty', async () => {
+  test('by the bare word starts an empty session', async () => {
     await using at = await openChannels(scripted(['one', 'two']));
     const first = await at.reprise.receive(telegram('a'));
     await at.reprise.idle();
@@ -72,7 +72,7 @@ describe('S8 a reset', () => {
     await at.reprise.idle();
   });
 
-  test('comes at its hour every day, in the zone that was named', async () => {
+  test('happens at its hour every day, in the configured zone', async () => {
     const hand = handClock('2026-03-01T01:00:00Z');
     const session = { reset: { mode: 'daily', atHour: 4 }, timeZone: 'Asia/Tokyo' } as const; // 04:00 there is 19:00 UTC
     await using at = await openChannels(scripted(['1', '2', '3']), { clock: hand.clock, session });
@@ -87,7 +87,7 @@ describe('S8 a reset', () => {
     expect(await at.reprise.store.get(ids[2] ?? '')).toMatchObject({ parentId: ids[0] });
   });
 
-  test('comes after so many minutes without a word; events do not count as words', async () => {
+  test('happens after so many minutes without a message; events do not count', async () => {
     const hand = handClock('2026-03-01T12:00:00Z');
     const session = { reset: { mode: 'idle', idleMinutes: 60 } } as const;
     await using at = await openChannels(scripted(['1', '2', '3', '4']), { clock: hand.clock, session });
@@ -109,7 +109,7 @@ describe('S8 a reset', () => {
     await at.reprise.idle();
   });
 
-  test('is decided by the channel before the kind of chat, and by default never comes', async () => {
+  test('is decided by the channel before the kind of chat, and by default never happens', async () => {
     const hand = handClock('2026-03-01T12:00:00Z');
     const idle = { mode: 'idle', idleMinutes: 1 } as const;
     const session = { resetByType: { group: idle }, resetByChannel: { slack: { mode: 'none' } } } as const;

@@ -6,7 +6,7 @@ import { scripted } from '../../support/engine/engine.ts';
 const LONG = 'This is an answer of more than forty characters, said once.';
 
 describe('a message of a channel', () => {
-  test('is durable when it is acknowledged, and answered by itself', async () => {
+  test('is durable when it is acknowledged, and runs by itself', async () => {
     await using at = await openChannels(scripted(['hello Ada']));
     const { inboxId, sessionId, sessionKey, fresh } = await at.reprise.receive(telegram('hi'));
     expect({ sessionKey, fresh }).toEqual({ sessionKey: 'agent:main:telegram:direct:ada', fresh: true });
@@ -82,7 +82,7 @@ describe('a message of a channel', () => {
       expect((await at.reprise.receive(telegram(name, more))).sessionId).toBe(sessions[i]);
   });
 
-  test('leaves in its session where the conversation takes place, and replaces it when that changes', async () => {
+  test('stores in its session which chat it came from, and replaces it when that changes', async () => {
     await using at = await openChannels(scripted([]), { run: false });
     const place = {
       account: 'work',
@@ -104,7 +104,7 @@ describe('a message of a channel', () => {
     expect(await settings()).toEqual(now);
   });
 
-  test('of one person on two accounts or channels shares a session only where they are linked', async () => {
+  test('of one person on two accounts or channels shares a session only if they are linked', async () => {
     const session = {
       dmScope: 'per-account-channel-peer',
       identityLinks: { ada: ['telegram:1', 'discord:9'] },
@@ -122,7 +122,7 @@ describe('a message of a channel', () => {
     expect(one.sessionId).toBe(two.sessionId);
   });
 
-  test('can name its session; an unknown id is made, another agent is refused', async () => {
+  test('can name its session; an unknown id is created, another agent is refused', async () => {
     await using at = await openChannels(scripted([]), { run: false, agents: { helper: {} } });
     const made = await at.reprise.receive({ text: 'x', channel: 'http', sessionId: 'my-own-1' });
     expect(made).toMatchObject({ sessionId: 'my-own-1', sessionKey: 'agent:main:session:my-own-1' });
@@ -188,7 +188,7 @@ describe('a message of a channel', () => {
     expect(JSON.stringify(model.requests[0])).toContain('[bob] when is lunch?');
   });
 
-  test('is refused where the send policy says so', async () => {
+  test('is refused if the send policy says so', async () => {
     const sendPolicy = { rules: [{ action: 'deny', match: { channel: 'discord' } }] } as const;
     await using at = await openChannels(scripted([]), { run: false, session: { sendPolicy } });
     const denied = at.reprise.receive({ text: 'x', channel: 'discord', peer: 'bob' });
@@ -198,7 +198,7 @@ describe('a message of a channel', () => {
 });
 
 describe('a command on a channel', () => {
-  test('is answered at once, past the queue, logged on the channel and never stored as a message', async () => {
+  test('is answered at once, without the queue, logged on the channel and never stored as a message', async () => {
     const open = gate();
     const model = scripted([{ wait: open.promise, text: 'done' }]);
     await using at = await openChannels(model);

@@ -12,13 +12,13 @@ const rules: SendPolicy = {
 const may = (sessionKey: string, more: Partial<Parameters<typeof sendAllowed>[0]> = {}): boolean =>
   sendAllowed({ rules, settings: {}, sessionKey, ...more });
 
-describe('who may be written to', () => {
+describe('where replies may be sent', () => {
   test('every channel, if there are no rules', () => {
     expect(sendAllowed({ settings: {}, sessionKey: GROUP })).toBe(true);
     expect(sendAllowed({ rules: {}, settings: {}, sessionKey: 'global' })).toBe(true);
   });
 
-  test('any rule that says no wins over those that say yes', () => {
+  test('any matching rule that denies wins over those that allow', () => {
     expect(may('agent:main:telegram:direct:bob')).toBe(true);
     expect(may(GROUP)).toBe(false);
     expect(may(`${GROUP}:thread:1`)).toBe(false);
@@ -27,20 +27,20 @@ describe('who may be written to', () => {
     expect(may('agent:quieter:telegram:direct:bob')).toBe(true);
   });
 
-  test('what the message says of its chat counts before what the key says', () => {
+  test('the chat in the message counts before the chat in the key', () => {
     expect(may('agent:main:main', { channel: 'telegram', chatType: 'group' })).toBe(false);
     expect(may('agent:main:main', { channel: 'telegram' })).toBe(true);
     expect(may(GROUP, { channel: 'web' })).toBe(true);
   });
 
-  test('by default no: only what a rule allows', () => {
+  test('with the default deny, only what a rule allows', () => {
     const closed: SendPolicy = { ...rules, default: 'deny' };
     expect(may('agent:main:telegram:direct:bob', { rules: closed })).toBe(true);
     expect(may('agent:main:discord:direct:bob', { rules: closed })).toBe(false);
     expect(may('agent:main:main', { rules: { default: 'deny', rules: [{ action: 'allow' }] } })).toBe(true);
   });
 
-  test("a session's own word is the last one, if it is one", () => {
+  test("a session's own policy decides, if it has one", () => {
     expect(may(GROUP, { settings: { sendPolicy: 'allow' } })).toBe(true);
     expect(may('agent:main:main', { settings: { sendPolicy: 'deny' } })).toBe(false);
     expect(may(GROUP, { settings: { sendPolicy: 'perhaps' } })).toBe(false);
@@ -57,7 +57,7 @@ describe('who may be written to', () => {
     [{ rules: [{ action: 'deny', match: { keyPrefix: '' } }] }, 'sendPolicy.rules[0].match.keyPrefix'],
     [{ rules: [{ action: 'deny', match: 'group' }] }, 'sendPolicy.rules[0].match'],
   ];
-  test.each(bad)('a slip in a rule is refused before it opens anything: %j', (policy, field) => {
+  test.each(bad)('an invalid rule is refused before it allows anything: %j', (policy, field) => {
     const check = (): void => checkSendPolicy(policy as SendPolicy);
     expect(check).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
     expect(check).toThrow(expect.objectContaining({ details: expect.objectContaining({ field }) }));

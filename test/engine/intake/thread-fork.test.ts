@@ -32,7 +32,7 @@ async function spoken(store: Store, id: string): Promise<readonly unknown[]> {
   return rebuildHistory(parseTranscript(await store.exportSession(id)).entries, { format: 'anthropic' });
 }
 
-describe('a thread that begins with the history it hangs under', () => {
+describe('a thread that starts with the history of its parent', () => {
   test('contains the parent history word for word, and then develops separately', async () => {
     await using store = await openStore({ kind: 'memory' });
     const parentId = await parentWith(store, 3);
@@ -60,7 +60,7 @@ describe('a thread that begins with the history it hangs under', () => {
     expect(JSON.stringify(await spoken(store, record.id))).not.toContain('only in the parent');
   });
 
-  test('is forked once when two first messages race, though the parent moves on', async () => {
+  test('is forked once when two first messages race, though the parent changes', async () => {
     await using store = await openStore({ kind: 'memory' });
     const parentId = await parentWith(store, 150);
     const before = await spoken(store, parentId);
@@ -78,7 +78,7 @@ describe('a thread that begins with the history it hangs under', () => {
     expect((await store.get(record.id)).messageCount).toBe(after.length);
   });
 
-  test('a copy cut short by a crash is finished by the next, with settings set in between', async () => {
+  test('a copy interrupted by a crash is finished by the next, with settings set in between', async () => {
     await using store = await openStore({ kind: 'memory' });
     const parentId = await parentWith(store, 160);
     const keep = (await store.read(parentId, { from: 210, limit: 1 })).entries[0]?.entry as { id: string };

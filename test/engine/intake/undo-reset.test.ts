@@ -21,7 +21,7 @@ async function afterReset(at: Opened<ReturnType<typeof scripted>>): Promise<Sess
 const activeId = async (store: Store): Promise<string | undefined> => (await store.active(KEY))?.id;
 
 describe('S8 the undo of a reset', () => {
-  test('brings the old session back with all it knew, and redo the new one again', async () => {
+  test('returns to the old session with all its data, and redo to the new one', async () => {
     await using at = await openEngine(scripted(['one', 'two', 'three']));
     const { store } = at.reprise;
     await at.session.send('a').result;
@@ -66,7 +66,7 @@ describe('S8 the undo of a reset', () => {
     expect(await activeId(at.reprise.store)).toBe(at.session.id);
   });
 
-  test('goes back reset by reset', async () => {
+  test('undoes reset by reset', async () => {
     await using at = await openEngine(scripted(['one']));
     const { store } = at.reprise;
     const second = await reset(store, at.session.id, '/new');
@@ -95,7 +95,7 @@ describe('S8 the undo of a reset', () => {
     expect(await activeId(store)).toBe(id);
   });
 
-  test('is not for a session the key has left, a fork, or one whose old session is gone for good', async () => {
+  test('is not for a session that is no longer active, a fork, or one whose old session was purged', async () => {
     await using at = await openEngine(scripted(['one', 'two']));
     const { store } = at.reprise;
     await at.session.send('a').result;

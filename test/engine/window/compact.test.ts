@@ -8,7 +8,7 @@ import { tempHome } from '../../support/engine/profile-home.ts';
 const cut = { kind: 'keep-messages', messages: 20 } as const;
 
 describe('S4 compaction', () => {
-  test('keeps twenty, leaves the originals, does nothing twice, carries the summary on, and is undone', async () => {
+  test('keeps twenty, leaves the originals, does nothing twice, carries the summary forward, and is undone', async () => {
     const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
     await using at = await openEngine(scripted(answers), { compaction: { background: false, cut } });
     for (let i = 0; i < 15; i++) await at.session.send(`question ${i}: ${'why '.repeat(40)}`).result;
@@ -45,7 +45,7 @@ describe('S4 compaction', () => {
     at.model.assertDone();
   });
 
-  test('reports fewer tokens than before also where the provider counted fewer than the estimate', async () => {
+  test('reports fewer tokens than before also if the provider counted fewer than the estimate', async () => {
     const usage = { input: 40, output: 10, cacheRead: 0, cacheWrite: 0, totalTokens: 50 };
     const answers = Array.from({ length: 12 }, () => ({ text: 'because '.repeat(40), usage }));
     const compaction = { background: false, cut } as const;
@@ -56,7 +56,7 @@ describe('S4 compaction', () => {
     expect((await at.session.context()).tokens).toBe(tokensAfter);
   });
 
-  test('undone at once gives every original back, and redone takes them away again', async () => {
+  test('undone at once restores every original, and redone hides them again', async () => {
     const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
     await using at = await openEngine(scripted(answers), { compaction: { background: false, cut } });
     for (let i = 0; i < 15; i++) await at.session.send(`question ${i}`).result;
@@ -69,7 +69,7 @@ describe('S4 compaction', () => {
     expect(await at.session.redo()).toEqual({ undone: null });
   });
 
-  test('asked for twice at once is done once', async () => {
+  test('requested twice at once is done once', async () => {
     const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
     await using at = await openEngine(scripted([...answers, 'the gist']), {
       compaction: { background: false, cut },
@@ -81,7 +81,7 @@ describe('S4 compaction', () => {
     at.model.assertDone();
   });
 
-  test('asked for by two engines at once is done by one, and the other compacts nothing twice', async () => {
+  test('requested by two engines at once is done by one, and the other compacts nothing twice', async () => {
     await using home = await tempHome('jsonl');
     const options = { compaction: { background: false, cut } } as const;
     const answers = Array.from({ length: 15 }, (_, i) => `answer ${i}: ${'because '.repeat(40)}`);
@@ -296,7 +296,7 @@ describe('undo of turns', () => {
     expect(await at.session.undo()).toEqual({ undone: null });
   });
 
-  test('a fork begins with the same history and goes its own way', async () => {
+  test('a fork starts with the same history and develops separately', async () => {
     await using at = await openEngine(scripted(['one', 'two', 'in the fork', 'at home']));
     await at.session.send('a').result;
     await at.session.send('b').result;

@@ -8,7 +8,7 @@ test.each([0, 7, 999, 1000, 12_345, 1_234_567, -1234, 2 ** 53 - 1, 1499.6])(
   },
 );
 
-test('one of a thing is one', () => {
+test('one item has no plural', () => {
   expect([counted(0, 'turn'), counted(1, 'turn'), counted(1200, 'turn')]).toEqual([
     '0 turns',
     '1 turn',

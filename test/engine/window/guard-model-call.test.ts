@@ -203,7 +203,7 @@ describe.each(SHAPES)('a guarded call with messages for %s', (_name, render, val
     for (const [what, count] of Object.entries(met)) expect(count, what).toBeGreaterThan(RUNS / 50);
   });
 
-  test('keeps the newest fifth, at least four messages, and a person begins what is kept', async () => {
+  test('keeps the newest fifth, at least four messages, and starts them with a user message', async () => {
     const turns = Array.from({ length: 10 }, (_, i) => ({
       ask: `ask ${i}`,
       rounds: [],
@@ -240,7 +240,7 @@ describe('a guarded call', () => {
       end: 'asked',
     });
 
-  test.each(OVERFLOWS)('understands that a request was too long from %s', async (_who, error) => {
+  test.each(OVERFLOWS)('recognizes that a request was too long from %s', async (_who, error) => {
     const messages = long();
     let calls = 0;
     const call = (): string => {
@@ -252,7 +252,7 @@ describe('a guarded call', () => {
     expect(messages[0].content).toContain('[Previous conversation summary]');
   });
 
-  test.each(OTHERS)('throws %s at once, as it came, and touches nothing', async (_what, error) => {
+  test.each(OTHERS)('throws %s at once, unchanged, and changes nothing', async (_what, error) => {
     const messages = long();
     let calls = 0;
     const call = (): never => {
@@ -268,7 +268,7 @@ describe('a guarded call', () => {
     expect(messages).toEqual(long());
   });
 
-  test('shortens a large result with a notice before it summarises anything', async () => {
+  test('shortens a large result with a notice before it summarizes anything', async () => {
     const turns = [{ ask: 'read it', rounds: [{ says: '', results: [20_000] }], answer: 'done' }];
     const messages = anthropic({ turns, last: { ask: 'and?', rounds: [], answer: '' }, end: 'asked' });
     const original = structuredClone(messages);
@@ -303,7 +303,7 @@ describe('a guarded call', () => {
     expect(messages[0].content).toContain('Digest of the conversation');
   });
 
-  test('carries an earlier summary on, and once only', async () => {
+  test('carries an earlier summary forward, once', async () => {
     const messages = long();
     const asked: string[] = [];
     for (let i = 1; i <= 3; i++) {
@@ -329,7 +329,7 @@ describe('a guarded call', () => {
     expect(JSON.stringify(messages).split(JSON.stringify(heading).slice(1, -1))).toHaveLength(2);
   });
 
-  test('keeps what is being worked on, word for word, when all there is is one long turn', async () => {
+  test('keeps the present task word for word if the history is one long turn', async () => {
     const ask = `Fix the leak in pump-7 ${'carefully '.repeat(60)}by Friday.`;
     const rounds = Array.from({ length: 30 }, () => ({ says: 'looking', results: [100] }));
     const messages = anthropic({ turns: [], last: { ask, rounds, answer: '' }, end: 'results' });
@@ -345,7 +345,7 @@ describe('a guarded call', () => {
     expect(messages.length).toBeLessThan(32);
   });
 
-  test('gives up rather than call again with more', async () => {
+  test('fails rather than calling again with a larger request', async () => {
     // The one message that could go is the very request, which would have to be kept word for word.
     const rounds = [1, 2].map(() => ({ says: '', results: [2] }));
     const messages = anthropic({
@@ -364,7 +364,7 @@ describe('a guarded call', () => {
     expect(messages).toEqual(before);
   });
 
-  test('parts no call from its result, even in a history no provider would take', async () => {
+  test('separates no call from its result, even in a history that no provider would accept', async () => {
     const said = (n: number): Message[] =>
       Array.from({ length: n }, () => ({ role: 'assistant', content: 'a '.repeat(99) }));
     const [opening, asks, result, ...rest] = openai({
@@ -390,7 +390,7 @@ describe('a guarded call', () => {
     }
   });
 
-  test('is over when its signal is, while a summary is made', async () => {
+  test('ends with its signal, also while a summary is made', async () => {
     const messages = long();
     const controller = new AbortController();
     const reason = new Error('enough');

@@ -22,12 +22,12 @@ const guardTypes = (events: readonly { type: string }[]): string[] =>
 describe('S3 the guard', () => {
   const call = { calls: [{ name: 'big' }] };
 
-  test('does nothing where everything fits', async () => {
+  test('does nothing if everything fits', async () => {
     await using at = await openEngine(scripted(['ok']));
     expect(guardTypes(await say(at.session, 'hi'))).toEqual([]);
   });
 
-  test('overflow, then fine: the 300,000 characters of a tool are shortened with a notice', async () => {
+  test('overflow, then success: the 300,000 characters of a tool are shortened with a notice', async () => {
     await using at = await openEngine(scripted([call, overflow(), 'ok']), { tools: [big] });
     const events = await say(at.session, 'run it');
     expect(guardTypes(events)).toEqual(['overflow', 'context_truncated']);
@@ -41,7 +41,7 @@ describe('S3 the guard', () => {
     at.model.assertDone();
   });
 
-  test('overflow twice, then a summary, then fine', async () => {
+  test('overflow twice, then a summary, then success', async () => {
     const talk = Array.from({ length: 8 }, (_, i) => `answer ${i} ${'about it '.repeat(500)}`);
     await using at = await openEngine(
       scripted([...talk, call, overflow(), overflow(), 'the gist of it', 'ok']),
@@ -55,7 +55,7 @@ describe('S3 the guard', () => {
     at.model.assertDone();
   });
 
-  test('with a summariser that fails a digest takes its place', async () => {
+  test('with a summarizer that fails a digest takes its place', async () => {
     const talk = Array.from({ length: 8 }, (_, i) => `answer ${i} ${'about it '.repeat(500)}`);
     await using at = await openEngine(scripted([...talk, overflow(), new Error('no summary'), 'ok']));
     for (let i = 0; i < 8; i++) await at.session.send(`question ${i}`).result;
@@ -64,7 +64,7 @@ describe('S3 the guard', () => {
     expect(events.at(-1)).toMatchObject({ text: 'ok' });
   });
 
-  test('overflow whatever is sent: CONTEXT_OVERFLOW after two retries, every message still there', async () => {
+  test('overflow with every request: CONTEXT_OVERFLOW after two retries, every message still there', async () => {
     const talk = Array.from({ length: 8 }, (_, i) => `answer ${i} ${'about it '.repeat(500)}`);
     const always = (request: ModelRequest): Error | string =>
       request.system?.includes('summarizer') === true ? 'the gist' : overflow();

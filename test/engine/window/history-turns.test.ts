@@ -62,7 +62,7 @@ describe('limitHistoryTurns: only the last turns are sent', () => {
     expect(JSON.stringify(at.model.requests.at(-1))).toContain('q1');
   });
 
-  test('the reported usage of a turn that slid out is not counted', async () => {
+  test('the reported usage of a turn that is no longer sent is not counted', async () => {
     const long = 'word '.repeat(4000);
     const usage = (input: number) => usageOf({ input, output: 1 });
     const steps = [{ text: '1', usage: usage(4000) }, { text: '2', usage: usage(4010) }, '3'];
@@ -96,7 +96,7 @@ describe('limitHistoryTurns: only the last turns are sent', () => {
     });
   });
 
-  test('as a function for loops of your own', () => {
+  test('as a function for custom loops', () => {
     const user = (content: string) => ({ role: 'user', content });
     const answer = { role: 'assistant', content: 'x' };
     const list = [user('a'), answer, user('b'), answer, user('c')];

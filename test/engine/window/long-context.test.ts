@@ -34,7 +34,7 @@ function counting(store: Store): { readonly counted: Store; readonly lines: () =
   };
 }
 
-test('a look at the context and the pins of a long history reads what fills the window, not the history', async () => {
+test('reading the context and the pins of a long history reads what fills the window, not the history', async () => {
   const { counted, lines } = counting(await openMemoryStore({}));
   await using at = await openEngine(scripted([], WINDOW), { store: counted });
   const { session } = at;
@@ -78,7 +78,7 @@ test('of a history that fits, and of one that stands at an old branch, every mes
   expect(await session.context()).toMatchObject({ messages: 4 });
 });
 
-test('another branch is never taken for the beginning of this one', async () => {
+test('another branch is never taken for the start of this one', async () => {
   await using store = await openMemoryStore({});
   const { id } = await store.create({ key: KEY });
   await store.append(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openEngine, say, scripted } from '../../support/engine/engine.ts';
 
-test('before a compaction, once per cycle, notes go to MEMORY.md and nothing of it to the history', async () => {
+test('before a compaction, once per cycle, notes go to MEMORY.md and nothing of that call to the history', async () => {
   const workspace = mkdtempSync(join(tmpdir(), 'reprise-memory-'));
   try {
     const filler = 'because '.repeat(500);

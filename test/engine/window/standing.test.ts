@@ -6,7 +6,7 @@ import { ask, idOf, openFamily, replying } from '../../support/engine/family.ts'
 const cut = { kind: 'keep-messages', messages: 2 } as const;
 
 describe('a summary', () => {
-  test('says which children run and how many messages wait, and forgets those that have ended', async () => {
+  test('lists running children and the number of queued messages, and forgets those that have ended', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await using at = await openFamily(
       replying(({ text, request }) => {
@@ -66,7 +66,7 @@ describe('a summary', () => {
     resolve();
   });
 
-  test('counts the messages that wait', async () => {
+  test('counts queued messages', async () => {
     await using at = await openFamily(
       replying(() => 'yes'),
       { run: false },
