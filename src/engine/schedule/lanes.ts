@@ -11,7 +11,7 @@ export type LaneName = keyof LaneLimits;
 
 export const DEFAULT_LANE_LIMITS: LaneLimits = { turns: 16, children: 8, background: 2 };
 
-/** A place in a lane. Whoever waits for somebody else's turn gives it back meanwhile, so that nobody waits in a circle. */
+/** A slot in a lane. A turn that waits for another session's turn returns it meanwhile, so that lanes cannot deadlock. */
 export interface Slot extends Disposable {
   /** Runs `work` without the place, then waits for one again. */
   aside<T>(work: () => Promise<T>): Promise<T>;
@@ -37,7 +37,7 @@ export class Lanes {
     return new Place(lane);
   }
 
-  /** How many run and wait, for whoever looks after the process. */
+  /** How many run and wait, for operators. */
   stats(): Readonly<Record<LaneName, { readonly running: number; readonly waiting: number }>> {
     const { turns, children, background } = this.#lanes;
     return { turns: turns.stats(), children: children.stats(), background: background.stats() };
@@ -45,8 +45,8 @@ export class Lanes {
 }
 
 /**
- * Calls of one round may wait side by side: the first gives the place back, the last takes one again. What a turn has
- * left behind may come back after its end, when nobody is there to give a place back for it.
+ * Calls of one round may wait side by side: the first returns the slot, the last takes one again. A call that outlives
+ * its turn may end later, when there is no slot to return.
  */
 class Place implements Slot {
   readonly #lane: Lane;

@@ -7,23 +7,23 @@ import { newestFirst } from '../history/read-history.ts';
 import { isRunning, isWaiting } from './queue.ts';
 
 /**
- * Somebody's message runs before the next one that is accepted. It was said to the conversation as it is, so nothing is
- * taken back until it has had its turn.
+ * Runs the queued messages before the next one that is accepted. They were sent to the present conversation, so nothing
+ * is undone until they have had their turn.
  */
 export async function isSpokenFor(store: Store, sessionId: string): Promise<boolean> {
   const rows = await store.inbox.pending(sessionId);
   return rows.some((item) => isWaiting(item) || isRunning(item));
 }
 
-/** For the body of a message that is said where this step leads, when its turn has come. */
+/** Part of the body of a message that is answered at another point of the tree, when its turn has come. */
 export function placeOf({ parentId, data }: NewEntry): JsonObject {
   const { undoes: _left, ...rest } = isObject(data) ? data : {};
   return { parentId: (parentId ?? null) as string | null, data: rest };
 }
 
 /**
- * Goes to the place of a message that has one, at the beginning of its turn; once, however often that is tried, unless
- * somebody has left it again before the words were there.
+ * Moves the leaf to the branch point of a message, at the start of its turn; once, however often that is retried, unless
+ * another step has left it again before the message was stored.
  */
 export async function goToPlace(
   store: Store,
@@ -53,7 +53,7 @@ function stepKey(inboxId: string): string {
   return `${inboxId}:place`;
 }
 
-/** Somebody has gone elsewhere since a try of this message went to its place, and its words are not stored. */
+/** Another step has moved the leaf since an earlier attempt of this message, and its text is not stored. */
 async function wasLeft(store: Store, { inboxId, sessionId }: InboxItem): Promise<boolean> {
   let isElsewhere = false;
   for await (const { entry } of newestFirst(store, sessionId)) {

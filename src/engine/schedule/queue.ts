@@ -17,7 +17,7 @@ export interface QueueTicket {
 /** A message to run, with those that are answered by the same turn. */
 export interface NextTurn {
   readonly lead: InboxItem;
-  /** Said before the lead: only the mode `interrupt` has any. */
+  /** Messages before the lead: only the mode `interrupt` has any. */
   readonly before: readonly InboxItem[];
   readonly after: readonly InboxItem[];
   /** How long to wait for more from the same sender first. */
@@ -77,8 +77,8 @@ export function interrupter(waiting: readonly InboxItem[]): InboxItem | undefine
 }
 
 /**
- * Which of the waiting messages run next, in one turn. The same rows give the same turn, whoever asks: another
- * process that takes over decides alike.
+ * Which of the queued messages run next, in one turn. The same rows give the same turn in every process: one that takes
+ * over decides alike.
  */
 export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | undefined {
   const waiting = items.filter(isWaiting);
@@ -98,7 +98,7 @@ export function nextTurn(items: readonly InboxItem[], now: number): NextTurn | u
   return { lead, before: [], after, waitMs: waitFor([lead, ...after], now) };
 }
 
-/** Those that would have joined the turn a message ends were said first, and stay so, also when its first runner died. */
+/** Messages that would have joined the interrupted turn stay before the new one, also if its first runner died. */
 export function saidBefore(items: readonly InboxItem[], lead: InboxItem): InboxItem[] {
   if (ticketOf(lead).mode !== 'interrupt') return [];
   const at = items.findIndex(({ inboxId }) => inboxId === lead.inboxId);

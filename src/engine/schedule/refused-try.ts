@@ -29,7 +29,7 @@ export async function keep({ context, runner, turn, room }: ItemRun, write: Writ
   room.keep({ write, lastSeq, members: turn.members });
 }
 
-/** A try that was refused is none that ended in a crash, and must not be taken for one by whoever comes next. */
+/** An attempt refused for lack of disk space is not a crash, and the next runner must not count it as one. */
 export async function recount({ context, runner, turn, lease, room }: ItemRun): Promise<void> {
   const { epoch } = lease;
   for (const item of turn.taken) {
@@ -38,7 +38,7 @@ export async function recount({ context, runner, turn, lease, room }: ItemRun): 
       await context.store.inbox.recount(runner.sessionId, { epoch, inboxId: item.inboxId, attempts });
       room.told(item);
     } catch (error) {
-      // No room for that either: it is known here, and said with the next refusal.
+      // No room for that either: it is known here, and written with the next refusal.
       if (!(error instanceof RepriseError)) throw error;
       room.untold(item);
     }

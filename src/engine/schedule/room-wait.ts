@@ -23,15 +23,15 @@ export interface KeptAnswer {
 type Row = Pick<InboxItem, 'inboxId'>;
 
 /**
- * The message of a session that was accepted and cannot be said because the disk is full. Its row stays open, and it is
- * tried again, each time later than before. Where a turn is written at its end there may be an answer by then, which
- * cost something: it is kept. Others may have joined its turn by then, and any of them may lead it the next time.
+ * Retries an accepted message that could not be stored because the disk is full, each time later than before. Its row
+ * stays open. If a profile writes the turn at its end, there may be an answer already, which cost money: it is kept.
+ * Other messages may have joined the turn by then, and any of them may lead it the next time.
  */
 export class RoomWait {
   readonly #options: RoomWaitOptions;
   #members: ReadonlySet<string> = new Set();
   #refusals = 0;
-  /** How many of the tries a row counts were refused, and could not be taken back in it. */
+  /** How many of the attempts that a row counts were refused, and could not be subtracted in it. */
   readonly #untold: Map<string, number> = new Map();
   #answer: KeptAnswer | undefined;
   #timer: TimerHandle | undefined;
@@ -92,7 +92,7 @@ export class RoomWait {
     return { attempt, delayMs };
   }
 
-  /** By the rows of the inbox as they are now: one that was stopped meanwhile keeps nobody waiting. */
+  /** Checks the rows of the inbox as they are now: a stopped message blocks no others. */
   look(rows: readonly InboxItem[]): void {
     if (!rows.some(({ inboxId }) => this.#members.has(inboxId))) this.end();
   }

@@ -8,14 +8,14 @@ import { SessionRunner } from './session-runner.ts';
 
 export interface RunnersOptions {
   readonly context: EngineContext;
-  /** Whether sessions are run here that nobody here has sent anything to. */
+  /** Whether this process runs sessions to which it has sent nothing itself. */
   readonly runs: boolean;
   /** With every sweep, and what waits or runs anywhere. */
   readonly onSweep: (open: readonly InboxItem[]) => Promise<void>;
 }
 
 const SWEEP_MS = 1000;
-/** A command that has run for so long has lost its process. */
+/** A command that has run for this long has lost its process. */
 const COMMAND_MS = 60_000;
 
 /** Everything that runs in this process: one runner for each session it has to do with. */
@@ -43,7 +43,7 @@ export class Runners {
     return this.#runners.size;
   }
 
-  /** For whoever says `letGo` when it is not used any more; of those who do not, it stays as long as this engine. */
+  /** For callers that call `letGo` after use; for others the runner stays as long as this engine. */
   hold(sessionId: string): SessionRunner {
     this.#holders.set(sessionId, (this.#holders.get(sessionId) ?? 0) + 1);
     return this.#runner(sessionId);
@@ -58,9 +58,9 @@ export class Runners {
   }
 
   /**
-   * Says `letGo` when nobody can reach the one that holds it any more: a server hands out an object for every request,
-   * and sees more sessions than it can keep in mind. Where sessions run only for those who hold them, what was held
-   * once stays: when memory is cleared must not decide what runs.
+   * Calls `letGo` when the object that holds the runner is unreachable: a server hands out an object for every request,
+   * and sees more sessions than it can keep in memory. If sessions run only for their holders, a runner stays after its
+   * first use: garbage collection must not decide what runs.
    */
   letGoWith(holder: object, sessionId: string): void {
     if (this.#options.runs) this.#lost.register(holder, sessionId);
@@ -102,7 +102,7 @@ export class Runners {
     for (const runner of this.#runners.values()) await runner.idle();
   }
 
-  /** Messages that were accepted and that nobody runs: of a process that died, or accepted by one that does not run. */
+  /** Accepted messages without a runner: of a process that died, or accepted by one that does not run sessions. */
   async takeUp(): Promise<void> {
     const { context, onSweep } = this.#options;
     if (context.closing.signal.aborted) return;
@@ -146,19 +146,19 @@ export class Runners {
     return [...this.#runners.values()].filter(({ isBusy }) => isBusy);
   }
 
-  /** Until this engine closes: what changed in any inbox concerns whoever runs it, or waits for its end. */
+  /** Until this engine closes: a change in any inbox concerns its runner, and callers that wait for a message. */
   async #heed(): Promise<void> {
     const { closed, inboxSignal, store } = this.#options.context;
     inboxSignal.isLive = true;
     try {
       for await (const change of store.inbox.watch({ signal: closed.signal })) {
         inboxSignal.notify(change);
-        // Only who has the session: whoever accepted a message for an idle one runs it, and the sweep sees to the rest.
+        // Only if this process has the session; others are run by the process that accepted the message, or by the sweep.
         const heeded = this.#runners.get(change.sessionId)?.heed(change);
         heeded?.catch(() => undefined); // the next boundary looks again
       }
     } catch (error) {
-      // The store closed before this engine did: everything is told by looks from now on.
+      // The store closed before this engine did: from now on, only polling sees changes.
       if (!(error instanceof RepriseError)) throw error;
     } finally {
       inboxSignal.isLive = false;

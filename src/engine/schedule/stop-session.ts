@@ -8,7 +8,7 @@ export interface StopOptions {
   readonly waiting?: boolean;
   /** By default true. */
   readonly running?: boolean;
-  /** Tasks that were given to children; by default with `waiting`, unless the turn goes on. */
+  /** Tasks that were given to children; by default with `waiting`, unless the turn continues. */
   readonly children?: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface StopResult {
   readonly stopped: boolean;
   /** How many messages waited and will not be answered. */
   readonly cancelled: number;
-  /** How many tasks of children, and of theirs, were stopped. */
+  /** How many tasks of children, and of their children, were stopped. */
   readonly children: number;
 }
 
@@ -36,7 +36,7 @@ export async function stopSession(
   const { inbox } = store;
   const open = (await inbox.pending(sessionId)).filter((item) => item.class !== 'command');
   const running = isTurn ? open.filter(({ state }) => state === 'running') : [];
-  // A note that no turn answers makes nobody speak, and nobody would tell it a second time.
+  // A note that no turn answers starts no turn, and nothing would send it a second time.
   const isWaiting = ({ state, body }: InboxItem): boolean => state === 'accepted' && body['silent'] !== true;
   const cancelled = waiting ? open.filter(isWaiting) : [];
   for (const { inboxId } of cancelled) await inbox.settle(inboxId, 'cancelled', { reason: 'stopped' });
@@ -62,10 +62,10 @@ async function stopChildren(store: Store, parentSessionId: string, now: Date): P
 }
 
 /**
- * Ends a task, and those given on by whoever has it. Its result is told here and now, as a note that no turn answers:
- * whoever says stop wants silence, and the model still learns what became of it when somebody speaks next. A result has
- * one key, so what a child says of its own end later adds nothing (I-35). Told before it is stopped: between the two
- * nothing can make the parent speak. Where it cannot be told it is stopped all the same, and tells its end itself.
+ * Ends a task and the tasks that its session has spawned. The parent gets the result now, as a note without a turn:
+ * a person who stops wants silence, and the model still reads it with the next message. A result has one key, so a later
+ * report of the child about its end adds nothing (I-35). The note is stored before the task is stopped: in between,
+ * nothing can start a turn of the parent. If the note cannot be stored, the task is stopped and reports its end itself.
  */
 export async function stopTask(
   store: Store,

@@ -4,14 +4,14 @@ import type { Clock, TimerHandle } from '../clock.ts';
 
 export interface StuckTimerOptions {
   readonly clock: Clock;
-  /** So long a turn may tell nothing new. */
+  /** A turn may emit nothing for this long. */
   readonly afterMs: number;
   readonly onStuck: (reason: RepriseError) => void;
 }
 
 /**
  * Ends a turn that makes no progress, so that no session is stuck behind one (P4). Every event of the turn is
- * progress. The timer is set anew only when it runs out, so an event costs an assignment.
+ * progress. The timer is restarted only when it runs out, so an event costs an assignment.
  */
 export class StuckTimer implements Disposable {
   readonly #options: StuckTimerOptions;

@@ -7,19 +7,19 @@ import { pause } from '../clock.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { ended, failureText, isOpen } from './item-end.ts';
 
-/** Between two looks when nobody tells of a change. */
+/** Between two polls if no change is reported. */
 const LOOK_MS = 1000;
 /** More sessions than this in one chain are taken for a circle. */
 const MAX_WAITERS = 1000;
 
-/** Put into the body of a message somebody waits for: durable, so that other processes see who waits for whom. */
+/** Part of the body of a message that a caller waits for: durable, so that other processes see who waits for whom. */
 export function waitMark(caller: SessionRecord, until: number): JsonObject {
   return { waitedBy: caller.id, waitedUntil: until };
 }
 
 /**
- * Waiting must end: nobody waits for a session that waits for them, directly or over others, nor for one that may be
- * waiting for its child. Asked again once the own message is there, it also holds for two who ask at once.
+ * Waiting must end: a session must not wait for one that waits for it, directly or through others, nor for one that may
+ * be waiting for its child. Checked again once the own message is stored, so it also holds for two concurrent calls.
  */
 export async function assertMayWait(
   { store, options }: EngineContext,

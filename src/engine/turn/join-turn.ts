@@ -8,16 +8,16 @@ import type { RunningTurn } from './running-turn.ts';
 import type { TurnStore } from './turn-store.ts';
 
 /**
- * Those that run and are not of this turn were joining one whose runner died. They come first, each by itself: what was
- * said after them waits.
+ * Rows that are running and not of this turn were joining one whose runner died. They come first, each by itself: later
+ * messages wait.
  */
 export function leftBehind(rows: readonly InboxItem[], turn: RunningTurn): InboxItem[] {
   return rows.filter((item) => isRunning(item) && !turn.answers(item.inboxId));
 }
 
 /**
- * Its words become part of the history, and its row points to the one that answers, in one step. It is taken first:
- * what was stopped or dropped since somebody looked is not said any more.
+ * Stores the message in the history and settles its row as merged, in one step. The row is taken first: a message that
+ * was stopped or dropped meanwhile is not stored.
  */
 export async function join(
   { context, turn, lease }: ItemRun,

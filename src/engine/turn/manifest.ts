@@ -3,11 +3,11 @@ import type { Usage } from '../../transcript/entry.ts';
 import { requestHash } from './request-hash.ts';
 import type { ContextView, TokenSplit } from './turn-context.ts';
 
-/** What one call of the model saw, small enough to be kept for ever and enough to make the request again. */
+/** What one model call contained: small enough to be kept permanently, and enough to rebuild the request. */
 export interface CallManifest {
   /** The entry the request stood at. */
   readonly leaf: string | null;
-  /** The first entry it told in full, and the compaction whose summary stood for what came before. */
+  /** The first entry that was sent in full, and the compaction whose summary stood for earlier ones. */
   readonly firstEntry: string | null;
   readonly compaction: string | null;
   /** How many entries were shortened or hidden. */

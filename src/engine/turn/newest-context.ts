@@ -15,8 +15,8 @@ export interface NewestContext {
 }
 
 /**
- * The context for a look at it. A history that was never summed up may be of any length, and of more than a window holds
- * it is enough to know that: so it is read from its end, as far as is needed to fill the window.
+ * Reads the context for reports. A history that was never compacted may have any length, and if it exceeds the window,
+ * that fact is enough: so it is read from its end, as far as needed to fill the window.
  */
 export async function newestContext(
   store: Pick<Store, 'tail' | 'blob'>,

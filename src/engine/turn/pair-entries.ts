@@ -2,8 +2,8 @@ import type { NewEntry } from '../../store/port/store.ts';
 import { isObject } from '../../transcript/json.ts';
 
 /**
- * What is left of a turn where tools are not kept: what users said and what was answered. `said` came before the
- * `last` entries, of which an answer that was cut off keeps its text.
+ * What is left of a turn if tools are not stored: messages and answers. `said` came before the `last` entries, of which
+ * an answer that was cut off keeps its text.
  */
 export function withoutTools(said: readonly NewEntry[], last: readonly NewEntry[]): NewEntry[] {
   const spoken = said.filter((entry) => !isResult(entry) && !hasCalls(entry));

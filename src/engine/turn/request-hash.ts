@@ -9,12 +9,12 @@ interface Progress {
   readonly hash: Hash;
 }
 
-/** By that message. Only of frozen ones: of others nobody knows whether they still say what was hashed. */
+/** By message. Only for frozen ones: others may have changed since they were hashed. */
 const progress = new WeakMap<ProjectedMessage, Progress>();
 
 /**
  * Of exactly what is sent, so that `explain` can show that it has rebuilt the same request: SHA-256 of the JSON text of
- * `{system, tools, messages}`. A request that goes on where one before it ended costs what is new in it.
+ * `{system, tools, messages}`. A request that continues the one before it costs only what is new in it.
  */
 export function requestHash({ system = '', messages, tools = [] }: ModelRequest): string {
   const head = `{"system":${JSON.stringify(system)},"tools":${JSON.stringify(tools)},"messages":[`;

@@ -2,13 +2,13 @@ import type { Entry } from '../../transcript/entry.ts';
 import { isObject } from '../../transcript/json.ts';
 import type { ProjectedMessage } from '../../transcript/render/conversation.ts';
 
-/** By the first entry a request tells: it stays in memory as long as the history is in use, and this goes with it. */
+/** By the first entry of a request: cached as long as the history is in use. */
 const told = new WeakMap<Entry, readonly ProjectedMessage[]>();
 
 /**
  * A request starts with the messages of the one before it (I-8). As far as it does it gets the same objects, so that
- * what was found out about them, their tokens and their hash, need not be found out again with every turn. They are
- * frozen: whoever is sent a request cannot change the next one.
+ * their tokens and hash need not be computed again with every turn. They are frozen: a model that receives a request
+ * cannot change the next one.
  */
 export function sharedMessages(
   first: Entry | undefined,

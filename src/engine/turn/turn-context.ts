@@ -82,7 +82,7 @@ export async function viewContext(
 }
 
 export interface ViewOptions {
-  /** Unset: where the history goes on. */
+  /** Unset: the current leaf. */
   readonly leaf?: string | null | undefined;
   /** The next request will begin with the messages of this one. */
   readonly isShared?: boolean;

@@ -6,10 +6,10 @@ import type { JsonObject } from '../../transcript/json.ts';
 import type { ErrorEvent } from '../events.ts';
 import type { TurnEnd } from './turn.ts';
 
-/** How a turn ended: with an answer, or with why there is none. */
+/** How a turn ended: with an answer, or with the error. */
 export type TurnOutcome = { readonly end: TurnEnd } | { readonly error: RepriseError };
 
-/** What is written in the transaction that ends a turn: rows, and messages for whoever waits for it. */
+/** What is written in the transaction that ends a turn: rows, and messages for sessions that wait for it. */
 export type TurnEnding = Pick<AppendOptions, 'settle' | 'deliver' | 'log'>;
 
 /** The row of the message that led the turn; those that joined it have pointed there since they did. */
@@ -44,7 +44,7 @@ export function fullStore(error: RepriseError): RepriseError | undefined {
   return full as RepriseError | undefined;
 }
 
-/** Known by a refused append before the lease is told that it is lost. */
+/** Recognized by a refused append before the lease reports that it is lost. */
 export function isFenced(error: unknown): boolean {
   return error instanceof RepriseError && error.code === 'FENCED';
 }

@@ -46,10 +46,10 @@ export interface TurnStreamOptions extends FollowOptions {
 const LOOK_MS = 1000;
 /** The hub is usually faster than the row; this lets it report the same end with all its events. */
 const GRACE_MS = 200;
-/** Without a reason of its own each abort makes an exception that nobody reads, with a stack. */
+/** Without a fixed reason each abort creates an exception with a stack, which is never read. */
 const OVER = 'over';
 
-/** Starts at once, whether or not anybody reads: a turn does not depend on its listeners. */
+/** Starts at once, with or without a reader: a turn does not depend on its listeners. */
 export function startTurn(options: TurnStreamOptions): TurnStream {
   const { stop, signal } = options;
   const events = new EventLog();
@@ -63,11 +63,11 @@ export function startTurn(options: TurnStreamOptions): TurnStream {
   };
   end.then(finish, finish);
   const result = end.then(resultOf);
-  result.catch(() => undefined); // the events report it, and whoever awaits it gets it again
+  result.catch(() => undefined); // the events report it, and a caller that awaits it gets it again
   return { accepted, result, [Symbol.asyncIterator]: () => events.read(accepted) };
 }
 
-/** How an accepted message ends, whoever runs it. Nothing else of its turn is kept in memory. */
+/** How an accepted message ends, in any process. Nothing else of its turn is kept in memory. */
 export async function awaitEnd(options: FollowOptions): Promise<TurnEndEvent> {
   return follow(options, () => undefined).end;
 }
@@ -200,7 +200,7 @@ function isClosedStore(error: unknown): boolean {
   return error instanceof RepriseError && error.code === 'STORE_FAILED';
 }
 
-/** What another process stores for a turn is told here too; of one that runs here the hub tells all. */
+/** Events of entries that another process stores for a turn; those of a turn that runs here come from the hub. */
 async function entryTeller(
   store: Store,
   { sessionId }: InboxReceipt,
@@ -221,13 +221,13 @@ interface WatchEndOptions {
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   readonly onLook: () => Promise<void>;
-  /** The events of this process tell it all: a look is needed only in case they do not. */
+  /** Whether events of this process report everything; polling is needed only if they do not. */
   readonly isTold: () => boolean;
 }
 
 /**
- * The row tells the end whoever runs it, in this process or another. While it is open its runner may have died, so
- * each look offers to run it here: that comes to nothing as long as somebody else holds the session.
+ * The row holds the end, whichever process ran it. While it is open its runner may have died, so each poll offers to run
+ * it here: that does nothing as long as another process holds the session.
  */
 async function watchEnd(
   { store, inboxSignal, clock }: Pick<FollowOptions, 'store' | 'inboxSignal' | 'clock'>,
@@ -257,13 +257,13 @@ async function watchEnd(
   }
 }
 
-/** How many are before it; where it is known to run next, nothing is told. */
+/** How many are before it. If it runs next, no event is emitted. */
 async function tellPlace(
   store: Store,
   { inboxId, sessionId }: InboxReceipt,
   heard: HeardEvents,
 ): Promise<void> {
-  const open = await store.inbox.pending(sessionId).catch(() => []); // only told to be kind
+  const open = await store.inbox.pending(sessionId).catch(() => []); // the position is only a courtesy
   const position = open.findIndex((item) => item.inboxId === inboxId);
   if (position > 0) heard.emit({ type: 'queued', position });
 }

@@ -2,7 +2,7 @@ import { messageText } from '../../messages/english.ts';
 import { type Message, message } from '../../messages/message.ts';
 import type { Usage } from '../../transcript/entry.ts';
 
-/** How much of what a turn used its reply tells. `on` is `tokens`. */
+/** Which usage a reply shows at its end. `on` means `tokens`. */
 export type ResponseUsage = 'off' | 'on' | 'tokens' | 'full';
 
 /** The line under a reply: what its turn used. @returns undefined if the level is `off`. */
