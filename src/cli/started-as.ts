@@ -16,3 +16,8 @@ export function asStarted(text: string, env: NodeJS.ProcessEnv = process.env): s
   // Alone it is the chat.
   return text.replace(COMMAND, `${prefix} `).replace('"reprise"', `"${prefix.replace(/ --$/, '')}"`);
 }
+
+/** The variables by which other tools move their folders. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  return process.env;
+}

@@ -1,15 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { storesIn } from '../../config/home-stores.ts';
 import { openStore } from '../../config/open.ts';
 import type { Config } from '../../config/schema.ts';
 import { keyOfRoute } from '../../engine/intake/route.ts';
 import { openSource } from '../../interop/import/detect.ts';
+import type { OpenSource } from '../../interop/import/importer.ts';
+import { mergeSources } from '../../interop/import/machine-sources.ts';
 import type { PlanOptions, SessionPlan } from '../../interop/import/plan-session.ts';
-import { type ImportReport, runImport } from '../../interop/import/run-import.ts';
+import { type ImportOptions, type ImportReport, runImport } from '../../interop/import/run-import.ts';
 import type { ImportSource } from '../../interop/import/source.ts';
 import { type BindingSubject, resolveBoundAgent } from '../../keys/bindings.ts';
 import { DEFAULT_AGENT_ID, parseAgentId } from '../../keys/ids.ts';
 import { agentOfKey, parseSessionKey, type SessionKeyParts } from '../../keys/session-key.ts';
 import { counted } from '../../messages/english-format.ts';
+import { failure } from '../../messages/failure.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { JsonObject } from '../../transcript/json.ts';
 import { type Home, homeOf, openHomeWith } from '../backend/home.ts';
@@ -18,7 +22,10 @@ import { confirm } from '../terminal/ask.ts';
 import { escapeForTerminal, print, printJson, say } from '../terminal/print.ts';
 import { Progress } from '../terminal/progress.ts';
 
-interface ImportCommandOptions extends Options {
+export interface ImportCommandOptions extends Options {
+  readonly all?: unknown;
+  readonly watch?: unknown;
+  readonly only?: unknown;
   readonly dryRun?: unknown;
   readonly agent?: unknown;
   readonly acceptSettings?: unknown;
@@ -30,13 +37,14 @@ interface ImportCommandOptions extends Options {
 const DAMAGED_EXIT = 6;
 
 /** Always does a dry run first and prints the plan; then imports after a confirmation or with --yes. */
-export async function importSessions(path: string, options: ImportCommandOptions): Promise<number> {
-  const { dryRun, agent, yes, json } = options;
-  const agentId = typeof agent === 'string' ? parseAgentId(agent) : undefined;
+export async function importSessions(
+  paths: readonly string[],
+  options: ImportCommandOptions,
+): Promise<number> {
+  const { dryRun, yes, json } = options;
   const home = await homeOf(options);
-  const keyOf: PlanOptions['keyOf'] = (from) => keyOfRoute(from, routingOf(home.config));
-  const chosen = { agentId, acceptSettings: options.acceptSettings === true, keyOf };
-  const source = await openSource(path);
+  const chosen = planOptions(home, options);
+  const source = await openPaths(paths);
   try {
     await using store = await openOrMakeHome(home, { dryRun: dryRun === true });
     const planned = await run(store, source, { ...chosen, dryRun: true });
@@ -45,6 +53,7 @@ export async function importSessions(path: string, options: ImportCommandOptions
     const work = planned.sessions.filter(isWork).length + planned.convlogLines;
     const goesOn = dryRun !== true && work > 0 && (await confirm('Import these sessions?', { yes }));
     const report = goesOn ? await run(store, source, { ...chosen, dryRun: false }) : planned;
+    if (goesOn) await waitForIndex(store);
     if (json === true) printReport(source, report, { imported: goesOn, agents });
     say(summaryLine(report, goesOn, dryRun === true));
     if (report.sessions.some(({ settingsNotApplied }) => settingsNotApplied.length > 0))
@@ -55,14 +64,41 @@ export async function importSessions(path: string, options: ImportCommandOptions
   }
 }
 
-function isWork({ action }: SessionPlan): boolean {
+/** By the options of the command and the rules of the configuration. */
+export function planOptions({ config }: Home, { agent, acceptSettings }: ImportCommandOptions): PlanOptions {
+  const keyOf: PlanOptions['keyOf'] = (from) => keyOfRoute(from, routingOf(config));
+  const agentId = typeof agent === 'string' ? parseAgentId(agent) : undefined;
+  return { agentId, acceptSettings: acceptSettings === true, keyOf };
+}
+
+async function openPaths(paths: readonly string[]): Promise<OpenSource> {
+  const [only, ...more] = paths;
+  if (only === undefined) throw failure('INVALID_INPUT', 'cli.importWhat');
+  if (more.length === 0) return openSource(only);
+  const sources: OpenSource[] = [];
+  for (const path of paths) sources.push(await openSource(path));
+  return mergeSources(sources);
+}
+
+export function isWork({ action }: SessionPlan): boolean {
   return action === 'new' || action === 'resume' || action === 'grown' || action === 'settings';
 }
 
-async function run(
+/** Search covers everything when the command ends. */
+export async function waitForIndex(store: Store): Promise<void> {
+  using bar = new Progress('indexing for search');
+  for (;;) {
+    const { search } = await store.stats({ search: true });
+    if (search === undefined || search.problem !== undefined || search.done >= search.total) return;
+    bar.show(search.done, search.total);
+    await sleep(100);
+  }
+}
+
+export async function run(
   store: Store,
   source: ImportSource,
-  options: PlanOptions & { readonly dryRun: boolean },
+  options: ImportOptions & { readonly dryRun: boolean },
 ): Promise<ImportReport> {
   using bar = new Progress(options.dryRun ? 'reading sessions' : 'importing sessions');
   return runImport(store, source, { ...options, onSession: (_, done, total) => bar.show(done, total) });
@@ -78,7 +114,7 @@ function routingOf({ session, agents }: Config): Parameters<typeof keyOfRoute>[1
 }
 
 /** A dry run must not create a home. */
-async function openOrMakeHome(home: Home, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
+export async function openOrMakeHome(home: Home, { dryRun }: { readonly dryRun: boolean }): Promise<Store> {
   const { path, kind } = home;
   if (kind === 'postgres' || storesIn(path).length > 0) return (await openHomeWith(home)).store;
   return openStore(dryRun ? { kind: 'memory' } : { kind, home: path, signals: true });

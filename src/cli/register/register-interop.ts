@@ -43,19 +43,26 @@ export function registerImport(program: Command): void {
     .command('import')
     .summary('import sessions of other tools; shows a plan first')
     .description('import sessions of other tools, or exports of Reprise; shows a plan, then asks')
-    .argument(
-      '<path>',
-      "a transcript, a JSON export, ZeroClaw's sessions.db, or a folder of claw0, ZeroClaw, OpenClaw, ZyHive or another tool",
-    )
+    .argument('[paths...]', 'files or folders of Claude Code, Codex, OpenClaw, pi, opencode and others')
+    .option('--all', 'everything in the known folders of all tools on this machine')
+    .option('--only <tools>', 'with --all: these tools, separated by commas')
+    .option('--watch', 'import everything, then what the tools write from now on, until Ctrl+C')
     .option('--dry-run', 'show what would be imported, and change nothing')
     .option('--agent <id>', 'assign all sessions to one agent')
     .option('--accept-settings', 'also apply system prompts, models, pins and other settings of the source')
     .option('-y, --yes', 'do not ask')
-    .action(async (path: string, options: Options) => {
-      process.exitCode = await (await import('../commands/import.ts')).importSessions(path, options);
+    .action(async (paths: string[], options: Options) => {
+      process.exitCode =
+        options['all'] === true || options['watch'] === true
+          ? await (await import('../commands/import-all.ts')).importAll(paths, options)
+          : await (await import('../commands/import.ts')).importSessions(paths, options);
     });
   addGlobals(command, ['json', ...LOCAL]);
-  addExamples(command, ['reprise import chat.jsonl --dry-run', 'reprise import ~/.openclaw --yes']);
+  addExamples(command, [
+    'reprise import chat.jsonl --dry-run',
+    'reprise import ~/.openclaw --yes',
+    'reprise import --all --watch',
+  ]);
 }
 
 export function registerResume(program: Command): void {

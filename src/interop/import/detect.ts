@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../../transcript/json.ts';
 import { tablesOf } from './database-copy.ts';
 import type { Candidate, Importer, OpenSource } from './importer.ts';
 import { IMPORTERS } from './importers.ts';
+import { mergeSources } from './machine-sources.ts';
 import type { FoundSession } from './source.ts';
 import { firstBytes, hasFile, listFolder, realPath } from './source-files.ts';
 import { openclawDatabase } from './tools/openclaw-database.ts';
@@ -36,7 +37,7 @@ export async function openSource(path: string): Promise<OpenSource> {
   await openFolder(real, MAX_DEPTH, opened, refused);
   const [only] = opened;
   if (only === undefined) throw refused[0] ?? failure('INVALID_INPUT', 'import.unknown', { path });
-  const source = opened.length === 1 ? only : merged(opened);
+  const source = opened.length === 1 ? only : mergeSources(opened);
   const known = new Set(source.problems);
   const problems = refused.map(({ message }) => message).filter((problem) => !known.has(problem));
   return problems.length === 0 ? source : { ...source, problems: [...source.problems, ...problems] };
@@ -122,25 +123,7 @@ async function withOtherTools(source: OpenSource): Promise<OpenSource> {
     if (importer === undefined) own.push(session);
     else others.push(await importer.list(session.place));
   }
-  return others.length === 0 ? source : merged([{ ...source, sessions: own }, ...others]);
-}
-
-function merged(sources: readonly OpenSource[]): OpenSource {
-  const kinds = [...new Set(sources.filter(({ sessions }) => sessions.length > 0).map(({ kind }) => kind))];
-  const seen = new Set<string>();
-  const isFirst = ({ place, id }: FoundSession): boolean => {
-    const name = JSON.stringify([place, id]);
-    return !seen.has(name) && seen.add(name) !== undefined;
-  };
-  return {
-    kind: kinds.join(', '),
-    sessions: sources.flatMap(({ sessions }) => sessions).filter(isFirst),
-    convlogs: sources.flatMap(({ convlogs }) => convlogs),
-    problems: sources.flatMap(({ problems }) => problems),
-    [Symbol.asyncDispose]: async () => {
-      for (const source of sources) await source[Symbol.asyncDispose]?.();
-    },
-  };
+  return others.length === 0 ? source : mergeSources([{ ...source, sessions: own }, ...others]);
 }
 
 async function fileCandidate(path: string): Promise<Candidate> {

@@ -81,8 +81,6 @@ export interface PlannedSession {
   readonly chosenKey: ChosenKey;
   /** What is already here of it. */
   readonly part: StoredPart | undefined;
-  /** Of its files, so that a later import can skip them. */
-  readonly stamp: string | undefined;
   /** Its key in the source, if it gets another key here. */
   readonly sourceKey: string | undefined;
 }
@@ -175,7 +173,6 @@ export async function planSession(
     times,
     chosenKey,
     part,
-    stamp: found.stamp,
     sourceKey: givenKey === undefined || givenKey.length > MAX_SOURCE_KEY_CHARS ? undefined : givenKey,
   };
 }

@@ -15,6 +15,8 @@ import { settingsEntry } from './source-settings.ts';
 export interface ImportOptions extends PlanOptions {
   /** Only return the plan. */
   readonly dryRun?: boolean;
+  /** Do not read a session whose files have the stamp of the last import. */
+  readonly skipUnchanged?: boolean;
   readonly onSession?: (plan: SessionPlan, done: number, total: number) => void;
 }
 
@@ -38,12 +40,20 @@ export async function runImport(
   const sessions: SessionPlan[] = [];
   const problems = [...source.problems];
   const claims: KeyClaims = new Map();
+  const known = options.skipUnchanged === true ? await knownStamps(store) : undefined;
   for (const found of source.sessions) {
+    const same = await unchangedPlan(store, found, known);
+    if (same !== undefined) {
+      sessions.push(same);
+      onSession?.(same, sessions.length, source.sessions.length);
+      continue;
+    }
     const planned = dryRun
       ? await planSafely(store, found, options, claims)
       : await planAndImport(store, found, options, claims);
     const plan = 'plan' in planned ? planned.plan : planned;
     if ('plan' in planned && !dryRun) {
+      await markSource(store, found, plan);
       const isLate = plan.action === 'settings' || (acceptSettings && plan.settingsNotApplied.length > 0);
       if (isLate) await applySettings(store, planned);
     }
@@ -57,6 +67,60 @@ export async function runImport(
     convlogLines += await importConvlog(store, lines, dryRun);
   }
   return { sessions, convlogLines, problems };
+}
+
+/** The name of a session by its place; several sessions can be in one file. */
+function placeOf({ place, id }: FoundSession): string | undefined {
+  const name = id === undefined ? place : `${place}#${id}`;
+  return name.length > MAX_PLACE_CHARS || !name.isWellFormed() || name.includes('\0') ? undefined : name;
+}
+
+const MAX_PLACE_CHARS = 4096;
+
+/** The sessions and stamps of the last import, by place. */
+async function knownStamps(
+  store: Store,
+): Promise<Map<string, { readonly id: string; readonly stamp: unknown }>> {
+  const known = new Map<string, { id: string; stamp: unknown }>();
+  for (let after: string | undefined; ; ) {
+    const page = await store.sources.list(after === undefined ? {} : { after });
+    for (const { sessionId: id, path, mark } of page.sources)
+      if (path !== undefined) known.set(path, { id, stamp: mark?.['stamp'] });
+    if (page.next === null) return known;
+    after = page.next;
+  }
+}
+
+async function unchangedPlan(
+  store: Store,
+  found: FoundSession,
+  known: Awaited<ReturnType<typeof knownStamps>> | undefined,
+): Promise<SessionPlan | undefined> {
+  const before = known?.get(placeOf(found) ?? '');
+  if (before === undefined || found.stamp === undefined || before.stamp !== found.stamp) return undefined;
+  const {
+    id,
+    sessionKey: key,
+    title,
+    messageCount,
+    createdAt,
+    lastAt,
+    status,
+    settings,
+  } = await store.get(before.id);
+  const mark = isObject(settings['importedFrom']) ? settings['importedFrom'] : {};
+  if (mark['state'] !== 'done') return undefined;
+  const counts = { messages: messageCount, entries: 0, added: 0, changed: 0, loss: NO_LOSS };
+  const named = { place: found.place, id, key, title, tool: found.tool ?? '', firstAt: createdAt, lastAt };
+  const action = status === 'deleted' ? 'deleted' : 'unchanged';
+  return { ...named, ...counts, action, conflict: false, settingsNotApplied: [], notes: [] };
+}
+
+/** The stamp only saves reading: a session without it is read and compared. */
+async function markSource(store: Store, found: FoundSession, { id, action }: SessionPlan): Promise<void> {
+  const path = placeOf(found);
+  if (found.stamp === undefined || path === undefined || action === 'deleted') return;
+  await store.sources.mark(id, { path, mark: { stamp: found.stamp } });
 }
 
 /** Attempts while another process writes the same session. */
@@ -201,14 +265,13 @@ async function applySettings(store: Store, planned: PlannedSession): Promise<voi
 }
 
 function importMark(
-  { plan, identity, stamp, sourceKey: key }: PlannedSession,
+  { plan, identity, sourceKey: key }: PlannedSession,
   state: 'copying' | 'done',
 ): JsonObject {
   const { hash, agentId, tool, sourceId } = identity;
   const { settingsNotApplied: left, loss: report } = plan;
   const optional = {
     ...(sourceId !== undefined && { sourceId }),
-    ...(stamp !== undefined && { stamp }),
     ...(state === 'done' && { report }),
     ...(agentId !== undefined && { agentId }),
     ...(key !== undefined && { key }),

@@ -20,8 +20,8 @@ const END_BYTES = 22;
 const MAX_COMMENT = 65_535;
 const MAX_DIRECTORY_BYTES = 64 * 1024 * 1024;
 const MAX_UNPACKED_BYTES = 4 * 1024 ** 3;
-/** No text packs better than this; a file that does is a bomb. */
-const MAX_RATIO = 1100;
+/** Conversations pack to a tenth. A file that packs better than this is a bomb. */
+const MAX_RATIO = 200;
 
 /** The entries of a ZIP file, by its directory at the end. @returns undefined if it is no ZIP file. */
 export async function zipEntries(path: string): Promise<readonly ZipEntry[] | undefined> {

@@ -1,4 +1,4 @@
-import { byteCount } from '../english-format.ts';
+import { alternatives, byteCount } from '../english-format.ts';
 import type { MessageTable } from '../message.ts';
 import type { CliMessages } from '../params/params-cli.ts';
 
@@ -56,6 +56,18 @@ export const ENGLISH_CLI: Pick<MessageTable, keyof CliMessages> = {
   'cli.noProgram': ({ program }) => [
     `the program ${program} cannot be started`,
     'Install it, or run the command that was printed where it is installed.',
+  ],
+  'cli.importWhat': () => [
+    'nothing to import was named',
+    'Name a file or folder, or import from all tools on this machine: reprise import --all',
+  ],
+  'cli.importAllPath': ({ path }) => [
+    `--all and --watch look in the known folders of the tools, so they take no path (${path})`,
+    'Import the path without them, or leave it out.',
+  ],
+  'cli.importTool': ({ tool, known }) => [
+    `no tool ${tool} has a known folder`,
+    `Use --only with ${alternatives(known)}.`,
   ],
   'cli.needsYes': () => [
     'this command needs a confirmation, but stdin is not a terminal',

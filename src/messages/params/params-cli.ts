@@ -16,6 +16,9 @@ export interface CliMessages {
   'cli.noMatch': { readonly query: string };
   'cli.noRef': None;
   'cli.needsYes': None;
+  'cli.importWhat': None;
+  'cli.importAllPath': { readonly path: string };
+  'cli.importTool': { readonly tool: string; readonly known: readonly string[] };
   'cli.noProgram': { readonly program: string };
   'cli.cancelled': None;
   /** `servers`: addresses of the running servers of the home. */

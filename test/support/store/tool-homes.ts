@@ -132,7 +132,7 @@ export function codexHome(root: string): string {
   return join(root, '.codex');
 }
 
-function geminiLines(): object[] {
+export function geminiLines(): object[] {
   const response = { id: 'g1', name: 'read_file', response: { output: WORDS[2] } };
   const answer = {
     id: 'm2',
@@ -163,7 +163,7 @@ function geminiLines(): object[] {
   ];
 }
 
-function geminiHome(root: string): string {
+export function geminiHome(root: string): string {
   writeJsonLines(
     join(root, '.gemini', 'tmp', 'work', 'chats', 'session-2026-01-02T03-04-gemini.jsonl'),
     geminiLines(),
@@ -204,7 +204,7 @@ function opencodeMessages(): OpencodeMessage[] {
   ];
 }
 
-function opencodeDatabase(path: string): string {
+export function opencodeDatabase(path: string): string {
   mkdirSync(dirname(path), { recursive: true });
   const database = new DatabaseSync(path);
   database.exec(`CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT, directory TEXT, time_created INTEGER, time_updated INTEGER);
@@ -225,7 +225,7 @@ function opencodeDatabase(path: string): string {
   return path;
 }
 
-function opencodeHome(root: string): string {
+export function opencodeHome(root: string): string {
   opencodeDatabase(join(root, '.local', 'share', 'opencode', 'opencode.db'));
   return join(root, '.local', 'share', 'opencode');
 }
@@ -244,7 +244,7 @@ function opencodeExport(root: string): string {
   return writeJson(join(root, 'export.json'), { info: OPENCODE_INFO, messages: opencodeMessages() });
 }
 
-function openclawDatabaseHome(root: string): string {
+export function openclawDatabaseHome(root: string): string {
   const path = join(root, '.openclaw', 'agents', 'main', 'agent', 'openclaw-agent.sqlite');
   mkdirSync(dirname(path), { recursive: true });
   const database = new DatabaseSync(path);
@@ -406,7 +406,7 @@ function claudeAiConversation(): object {
 }
 
 /** A ZIP file with these texts, packed. */
-function zipOf(path: string, files: Readonly<Record<string, string | Buffer>>): string {
+export function zipOf(path: string, files: Readonly<Record<string, string | Buffer>>): string {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;

@@ -30,6 +30,11 @@ export const CHINESE_CLI: Pick<MessageTable, keyof CliMessages> = {
   'cli.noRef': () =>
     '没有指定会话，而此处不是终端，无法选择。请指定编号、名称、@last 或“reprise ls”中的序号。',
   'cli.noProgram': ({ program }) => `无法启动程序 ${program}。请先安装它，或在装有它的地方运行打印出的命令。`,
+  'cli.importWhat': () =>
+    '没有指定要导入的内容。请指定文件或文件夹，或导入本机所有工具的会话：reprise import --all',
+  'cli.importAllPath': ({ path }) =>
+    `--all 和 --watch 使用各工具的已知文件夹，不接受路径（${path}）。请去掉路径，或不使用它们。`,
+  'cli.importTool': ({ tool, known }) => `没有已知文件夹的工具 ${tool}。--only 可用：${known.join('、')}。`,
   'cli.needsYes': () => '此命令需要确认，但标准输入不是终端。请用 --yes 确认。',
   'cli.cancelled': () => '已取消，未做任何更改。',
   'cli.noToken': ({ url, home, servers }) =>

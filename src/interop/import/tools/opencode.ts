@@ -52,6 +52,17 @@ async function fromDatabase(path: string): Promise<OpenSource> {
   const rows = copy.look(
     ({ database }) => database.prepare(`SELECT ${SESSION_COLUMNS.join(', ')} FROM session`).all() as Row[],
   );
+  const sizes = copy.look(
+    ({ database }) =>
+      database
+        .prepare(
+          'SELECT session_id, count(*) AS parts, sum(octet_length(data)) AS bytes FROM part GROUP BY session_id',
+        )
+        .all() as Row[],
+  );
+  const sizeOf = new Map(
+    sizes.map((row) => [row['session_id'], `${String(row['parts'])} ${String(row['bytes'])}`]),
+  );
   const sessions = rows.map((row): FoundSession => {
     const id = String(row['id']);
     const { time_created: created, time_updated: updated } = row;
@@ -64,6 +75,7 @@ async function fromDatabase(path: string): Promise<OpenSource> {
     };
     return {
       ...found(`${path} session ${id}`, info),
+      stamp: `${String(updated)} ${sizeOf.get(id) ?? ''}`,
       read: () =>
         Promise.resolve(
           readSession(
@@ -185,7 +197,6 @@ function found(place: string, info: JsonObject): Omit<FoundSession, 'read'> {
   return {
     ...{ place, tool: 'opencode', id: textIn(info['id']), title: textIn(info['title']) },
     indexedAt: typeof updated === 'number' ? isoTime(updated) : undefined,
-    ...(typeof updated === 'number' && { stamp: `${updated}` }),
     parentId: textIn(info['parentID']),
   };
 }
