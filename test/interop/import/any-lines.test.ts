@@ -53,9 +53,12 @@ describe.each(Object.entries(SOURCES))('lines of %s in any state', (_, { name, l
         const store = await freshStore();
         const plans = await importFrom(store, path).then(
           ({ sessions }) => sessions,
-          (error: { code?: string }) => expect(error.code).toBe('INVALID_INPUT'),
+          (error: { code?: string }) => {
+            expect(error.code).toBe('INVALID_INPUT');
+            return [];
+          },
         );
-        for (const plan of plans ?? []) {
+        for (const plan of plans) {
           if (plan.action !== 'new') {
             expect(plan.action).toBe('unreadable');
             continue;

@@ -222,7 +222,7 @@ describe('Codex', () => {
     expect(textsOf(await branch(store, fork))).toEqual([WORDS[0], 'asked in the fork']);
     expect((await store.get(fork)).parentId).toBe(meta.forked_from_id);
     const whole = await store.get(meta.forked_from_id);
-    expect(whole.messageCount).toBe(5);
+    expect(whole.messageCount).toBe(4);
     expect(whole.settings['importedFrom']).toMatchObject({
       settingsNotApplied: ['systemPrompt', 'modelOverride'],
     });
