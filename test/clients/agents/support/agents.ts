@@ -148,7 +148,7 @@ function binary(name: 'claude'): string {
   return join(dirname(createRequire(join(MODULES, 'x.js')).resolve(`${platform}/package.json`)), name);
 }
 
-const FORMATS: readonly (readonly [RegExp, MergeFormat, string])[] = [
+export const FORMATS: readonly (readonly [RegExp, MergeFormat, string])[] = [
   [/\/messages$/, 'anthropic', 'messages'],
   [/\/responses$/, 'openai-responses', 'input'],
   [/\/chat\/completions$/, 'openai', 'messages'],
