@@ -80,3 +80,46 @@ function historyOf({ path, body }: FakeRequest): {
   const [, format = 'openai', field = ''] = FORMATS.find(([pattern]) => pattern.test(path)) ?? [];
   return { format, messages: body[field] as readonly unknown[] };
 }
+
+const SUMMARY =
+  'The user said hello there and asked to read a file twice. It contains an apple. Nothing is left to do.';
+
+test('a session that the real Claude Code compacted continues behind its summary', async () => {
+  await using provider = await FakeProvider.start();
+  using machine = new Machine(provider);
+  provider.answer = (request) =>
+    JSON.stringify(request.body).includes('create a detailed summary')
+      ? { text: `<analysis>all of it</analysis>\n<summary>\n${SUMMARY}\n</summary>` }
+      : answering('claude-code')(request);
+  await machine.ask('claude-code', 'hello there');
+  for (const prompt of ['read the file twice', '/compact', 'and what now?'])
+    await machine.ask('claude-code', prompt, undefined, ['--continue']);
+  const store = await openMemoryStore({});
+  await using reprise = new Reprise({ store, model: createOfflineModel(), run: false });
+  const { id } = await store.create({ key: 'agent:main:session:compacted' });
+  const results = [];
+  for (const request of provider.requests) {
+    const { format, messages } = historyOf(request);
+    if (messages === undefined) continue;
+    results.push(await reprise.mergeHistory(id, messages, { format }));
+    // A program between an agent and its provider has the answers too.
+    const { text = '' } = provider.answer(request);
+    if (text !== '')
+      await reprise.mergeHistory(id, [...messages, { role: 'assistant', content: text }], { format });
+  }
+  const last = provider.requests.at(-1);
+  expect(JSON.stringify(last?.body)).toContain(SUMMARY);
+  expect(results.at(-1)).toMatchObject({ isCompacted: true });
+  // The file of the agent has the same compaction, and another agent starts with it.
+  await machine.reprise('import', `${machine.home}/.claude/projects`, '--yes');
+  const written = JSON.parse(
+    await machine.reprise('resume', '@last', '--in', 'codex', '--yes', '--json'),
+  ) as {
+    readonly id: string;
+  };
+  await machine.ask('codex', 'go on', written.id);
+  const asked = JSON.stringify(provider.requests.at(-1)?.body);
+  expect(asked).toContain(SUMMARY);
+  expect(asked).toContain('and what now?');
+  expect(asked).not.toContain('read the file twice"');
+});
