@@ -105,3 +105,16 @@ test('mcp --install prints the command before it asks', () => {
     reprise: { type: 'local' },
   });
 });
+
+test.each(['claude-code', 'codex', 'pi'])(
+  'a session that came back from %s is known as one of this session',
+  async (format) => {
+    const file = join(folder, `11111111-2222-4333-8444-${format.length.toString().padStart(12, '0')}.jsonl`);
+    expect(reprise('export', 'here', '--format', format, '--out', file).status).toBe(0);
+    const { data } = JSON.parse(reprise('import', file, '--yes', '--json').stdout) as {
+      readonly data: readonly { readonly id: string }[];
+    };
+    await using store = await openStore({ kind: 'jsonl', home });
+    expect(await store.get(data[0]?.id ?? '')).toMatchObject({ parentId: 'here' });
+  },
+);

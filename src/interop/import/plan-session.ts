@@ -19,7 +19,7 @@ import {
   recognizeSession,
   type SourceIdentity,
 } from './recognize-session.ts';
-import type { FoundSession } from './source.ts';
+import { type FoundSession, originOf } from './source.ts';
 import { answerBlocks, entryHash, sourceFields, withoutSource } from './source-entry.ts';
 import { type ChosenKey, chooseKey, type KeyClaims, type KeyOptions, readSourceKey } from './source-key.ts';
 import { separateSettings } from './source-settings.ts';
@@ -136,7 +136,7 @@ export async function planSession(
   // A resumed import must use the same options as its first part.
   const accepts = verdict === 'resume' ? await acceptedBefore(store, id) : acceptSettings;
   const separated = separateSettings(part?.entries ?? entries, indexed);
-  const parent = found.parentId ?? header?.parentSession;
+  const parent = found.parentId ?? header?.parentSession ?? originOf(header);
   const changed = part?.changed ?? 0;
   if (changed > 0 && verdict === 'grown')
     notes.push(`${changed} entries changed in the source since the last import; they are added as a branch`);

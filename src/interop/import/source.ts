@@ -2,7 +2,7 @@ import type { RouteInput } from '../../keys/resolve.ts';
 import type { ConvlogLine } from '../../store/port/convlog.ts';
 import type { Entry, SessionHeader } from '../../transcript/entry.ts';
 import type { IssueLog } from '../../transcript/issues.ts';
-import type { JsonObject } from '../../transcript/json.ts';
+import { isObject, type JsonObject } from '../../transcript/json.ts';
 import type { LossReport } from './loss-report.ts';
 
 /** The source of an import. Reading it does not change it. */
@@ -70,6 +70,12 @@ export function problemsOf({ counts, examples }: IssueLog): string[] {
     const where = first?.line === undefined ? '' : `, first in line ${first.line}`;
     return `${count} x ${kind}${where}: ${first?.detail ?? ''}`;
   });
+}
+
+/** The session here that a record of another agent continues: an export for that agent names it. */
+export function originOf(record: unknown): string | undefined {
+  const { reprise } = isObject(record) ? record : {};
+  return isObject(reprise) ? textIn(reprise['session']) : undefined;
 }
 
 /** The value if it is a non-empty string. */

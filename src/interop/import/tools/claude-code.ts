@@ -4,7 +4,7 @@ import { isoTime } from '../../../transcript/dialects/time.ts';
 import { isObject, type JsonObject } from '../../../transcript/json.ts';
 import type { Candidate, Importer } from '../importer.ts';
 import { readRecords } from '../record-lines.ts';
-import { type ReadSession, textIn } from '../source.ts';
+import { originOf, type ReadSession, textIn } from '../source.ts';
 import { listFolder } from '../source-files.ts';
 import { findClaudeSessions } from './claude-code-files.ts';
 import { EntryList, headerOf, usageOf } from './entry-list.ts';
@@ -135,6 +135,7 @@ class ClaudeReader {
   readonly #titles: Map<string, string> = new Map();
   #compaction: { readonly line: Line; readonly parent: string | null; summary: string } | undefined;
   #cwd: unknown;
+  #origin: string | undefined;
   #began: unknown;
 
   constructor(root: string | undefined) {
@@ -158,6 +159,7 @@ class ClaudeReader {
       if (this.#seen.has(uuid)) return;
       this.#seen.add(uuid);
       this.#cwd ??= textIn(record['cwd']);
+      this.#origin ??= originOf(record);
       this.#began ??= textIn(record['timestamp']);
       this.#addLine({ record, uuid, at });
       return;
@@ -305,7 +307,8 @@ class ClaudeReader {
     this.#closeCompaction();
     const title =
       this.#titles.get('custom-title') ?? this.#titles.get('ai-title') ?? this.#titles.get('summary');
-    return this.list.finish(headerOf(id, { timestamp: this.#began, cwd: this.#cwd, title }));
+    const parentSession = this.#origin;
+    return this.list.finish(headerOf(id, { timestamp: this.#began, cwd: this.#cwd, title, parentSession }));
   }
 }
 

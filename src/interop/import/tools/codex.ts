@@ -3,7 +3,7 @@ import { isoTime } from '../../../transcript/dialects/time.ts';
 import { isObject, type JsonObject } from '../../../transcript/json.ts';
 import type { Candidate, Importer } from '../importer.ts';
 import { readRecords, stampOf } from '../record-lines.ts';
-import { type FoundSession, type ReadSession, textIn } from '../source.ts';
+import { type FoundSession, originOf, type ReadSession, textIn } from '../source.ts';
 import { listFolder } from '../source-files.ts';
 import { callArguments, EntryList, headerOf, imageOfUrl, textBlock, usageOf } from './entry-list.ts';
 
@@ -346,7 +346,7 @@ class CodexReader {
       for (const { role, text, id, at } of this.#spoken)
         this.#push(id, at, { role, content: role === 'user' ? text : [textBlock(text)] });
     const { id, timestamp, cwd, forked_from_id, parent_thread_id } = this.#meta;
-    const parentSession = textIn(forked_from_id) ?? textIn(parent_thread_id);
+    const parentSession = textIn(forked_from_id) ?? textIn(parent_thread_id) ?? originOf(this.#meta);
     return this.list.finish(
       headerOf(textIn(id), { timestamp, cwd, parentSession }),
       problems,
