@@ -36,6 +36,8 @@ writeFileSync(
   `import { openReprise, openStore, type Store } from 'reprise';
 import { parseTranscript, rebuildHistory, type AnthropicMessage } from 'reprise/transcript';
 import { createClient, type Client } from 'reprise/client';
+import { createApp, type RepriseApp } from 'reprise/server';
+import { createChatHandler, toUIMessages, type UiMessage } from 'reprise/ai-sdk';
 import { validateAnthropicMessages, type Violation } from 'reprise/testing';
 const client: Client = createClient({ url: 'http://127.0.0.1:1', token: 'none' });
 console.log(typeof client.chat);
@@ -49,6 +51,10 @@ console.log(JSON.stringify(await store.append(id, [{ type: 'message', message: {
 await using reprise = await openReprise({ store: 'memory' });
 const { text } = await (await reprise.session('agent:main:main')).send('hello').result;
 console.log(text);
+const app: RepriseApp = createApp({ reprise, auth: () => ({ user: 'ada', role: 'user' }) });
+console.log('mounted', (await app(new Request('http://localhost/api/sessions'))).status);
+const messages2: UiMessage[] = toUIMessages(await (await reprise.session('agent:main:main')).messages());
+console.log('chat', messages2.length, typeof createChatHandler);
 `,
 );
 const expect = (what: string, text: string, part: string): void => {
@@ -62,6 +68,8 @@ console.log('ok: the types are usable');
 const used = run(process.execPath, ['use.ts']);
 expect('the library', used, '{"messages":[{"role":"user","content":"hi"}],"violations":[]}');
 expect('the client', used, 'function');
+expect('the mounted server', used, 'mounted 200');
+expect('the AI SDK endpoint', used, 'chat 2 function');
 expect('the engine', used, 'You said: "hello"');
 expect('the store in its threads', used, '{"firstSeq":2,"lastSeq":2}');
 writeFileSync(

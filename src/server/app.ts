@@ -3,15 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ZodError } from 'zod';
 import type { Reprise } from '../engine/reprise.ts';
-import type {
-  Identify,
-  Logger,
-  ModelByName,
-  ServerApp,
-  ServerConfig,
-  ServerContext,
-  ServerEnv,
-} from './context.ts';
+import type { Identify, ModelByName, ServerApp, ServerContext, ServerEnv } from './context.ts';
 import { Idempotency, idempotent, isIdempotencyKey } from './idempotency.ts';
 import { inputError } from './input-error.ts';
 import { Metrics } from './metrics.ts';
@@ -35,6 +27,7 @@ import { cors, guards } from './security/guards.ts';
 import { bodyLimits, resolveLimits } from './security/limits.ts';
 import { ownSessionsOnly } from './security/ownership.ts';
 import type { ServerToken } from './security/server-token.ts';
+import type { Logger, ServerConfig } from './server-config.ts';
 import { StreamPlaces } from './sse/stream-places.ts';
 
 export interface AppOptions {

@@ -4,37 +4,14 @@ import type { CommandContext } from '../engine/commands/command-context.ts';
 import type { Reprise } from '../engine/reprise.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
-import type { ServerLimits } from './security/limits.ts';
 import type { ServerToken } from './security/server-token.ts';
+import type { Logger, ServerConfig, ServerLimits } from './server-config.ts';
 import type { StreamPlaces } from './sse/stream-places.ts';
 
 /** The channel of messages sent without one: they come from the owner. */
 export const OWN_CHANNEL = 'web';
 /** The channel of messages of users: they have the rights of senders. */
 export const USER_CHANNEL = 'app';
-
-/** A structured logger, such as pino. Fields never contain tokens or message text. */
-export interface Logger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-/** Settings of the server. All except the token have a default. */
-export interface ServerConfig {
-  /** Default: 127.0.0.1. */
-  readonly host?: string | undefined;
-  /** Default: 4747. 0 selects a free port. */
-  readonly port?: number | undefined;
-  readonly token?: string | undefined;
-  /** The file with the token; created if it is missing. Default: `server-token` in the home. */
-  readonly tokenFile?: string | undefined;
-  /** Host names the server accepts, besides loopback and the address it listens on. */
-  readonly allowedHosts?: readonly string[] | undefined;
-  /** Origins whose pages may call the API (`https://admin.example`). Default: none. */
-  readonly cors?: { readonly origins: readonly string[] } | undefined;
-  readonly limits?: Partial<ServerLimits> | undefined;
-}
 
 /** What every route receives. One per server. */
 export interface ServerContext {

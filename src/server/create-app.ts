@@ -1,10 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Reprise } from '../engine/reprise.ts';
 import type { RepriseError } from '../errors.ts';
 import { failure } from '../messages/failure.ts';
 import { createContext, createRoutes } from './app.ts';
-import type { Logger, Principal, ServerConfig } from './context.ts';
+import type { Principal } from './context.ts';
+import type { Logger, ServerConfig } from './server-config.ts';
 
 /** Who sent a request, as the application knows it. */
 export interface AppCaller {
@@ -33,8 +33,8 @@ export interface CreateAppOptions {
 export interface RepriseApp {
   (request: Request): Promise<Response>;
   readonly fetch: (request: Request) => Promise<Response>;
-  /** The same for `node:http`, Express and Connect. */
-  readonly node: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /** The same for `node:http`, Express and Connect: takes their request and response. */
+  readonly node: (incoming: object, outgoing: object) => void;
   /** Ends the streams. The engine stays open. */
   close(): void;
 }
@@ -81,7 +81,7 @@ export function createApp(options: CreateAppOptions): RepriseApp {
   const answer = async (request: Request): Promise<Response> => routes.fetch(below(base, request));
   return Object.assign(answer, {
     fetch: answer,
-    node: getRequestListener(answer, { overrideGlobalObjects: false }) as RepriseApp['node'],
+    node: getRequestListener(answer, { overrideGlobalObjects: false }) as unknown as RepriseApp['node'],
     close: () => closing.abort(),
   });
 }

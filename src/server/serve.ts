@@ -1,7 +1,7 @@
 import type { Reprise } from '../engine/reprise.ts';
 import { failure } from '../messages/failure.ts';
 import { createContext, createRoutes } from './app.ts';
-import type { Logger, ModelByName, ServerConfig } from './context.ts';
+import type { ModelByName } from './context.ts';
 import { answerWith, listen } from './listen.ts';
 import { Metrics } from './metrics.ts';
 import { applyLimits, type Bound, placeOf } from './security/bind.ts';
@@ -9,6 +9,7 @@ import { isLoopback } from './security/guards.ts';
 import { resolveLimits } from './security/limits.ts';
 import { ServerToken, type TokenOrigin } from './security/server-token.ts';
 import { loadTokenFile, parseToken, tokenFileIn } from './security/token-file.ts';
+import type { Logger, ServerConfig } from './server-config.ts';
 import { recordServer } from './server-record.ts';
 
 export interface ServeOptions {

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { Logger } from './context.ts';
 import { isLoopback } from './security/guards.ts';
+import type { Logger } from './server-config.ts';
 
 /*
  * Where the servers of a home listen, one file for each process. The command line sends the token of a home only to an

@@ -5,7 +5,7 @@ import { modelBookFor } from '../../config/model-book-for.ts';
 import { openConfiguredStore } from '../../config/open-configured-store.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
-import type { Logger, ServerConfig } from '../../server/context.ts';
+import type { Logger, ServerConfig } from '../../server/server-config.ts';
 import { type Bound, bind, placeOf } from '../../server/security/bind.ts';
 import type { Served } from '../../server/serve.ts';
 import { ModelFlag } from '../model-flag.ts';

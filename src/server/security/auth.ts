@@ -4,9 +4,9 @@ import type { MiddlewareHandler } from 'hono';
 import { keyedId } from '../../engine/intake/keyed-id.ts';
 import { failure } from '../../messages/failure.ts';
 import type { Identify, Principal, ServerEnv } from '../context.ts';
+import type { ServerLimits } from '../server-config.ts';
 import { decideAccess, routeOf } from './access.ts';
 import { trustConnection } from './connection-limit.ts';
-import type { ServerLimits } from './limits.ts';
 import type { ServerToken } from './server-token.ts';
 
 const SCHEME = 'Bearer ';

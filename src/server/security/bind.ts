@@ -8,10 +8,10 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { ServerConfig } from '../context.ts';
+import type { ServerConfig, ServerLimits } from '../server-config.ts';
 import { answerBadClient } from './bad-client.ts';
 import { ConnectionLimit } from './connection-limit.ts';
-import { resolveLimits, type ServerLimits } from './limits.ts';
+import { resolveLimits } from './limits.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 4747;

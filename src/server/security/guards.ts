@@ -2,7 +2,8 @@ import { isIP } from 'node:net';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
-import type { ServerConfig, ServerEnv } from '../context.ts';
+import type { ServerEnv } from '../context.ts';
+import type { ServerConfig } from '../server-config.ts';
 import { routeOf } from './access.ts';
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);

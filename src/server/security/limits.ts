@@ -4,43 +4,8 @@ import type { RepriseError } from '../../errors.ts';
 import { failure } from '../../messages/failure.ts';
 import { checkJsonText } from '../../protocol/json-text.ts';
 import type { ServerEnv } from '../context.ts';
+import type { ServerLimits } from '../server-config.ts';
 import { routeOf } from './access.ts';
-
-/** Limits that keep one client from using up the server. */
-export interface ServerLimits {
-  /** Maximum size of a request body without a message. */
-  readonly bodyBytes: number;
-  /** Maximum size of a body with a message: text, context and images in base64. */
-  readonly messageBytes: number;
-  readonly jsonDepth: number;
-  /** Values and names in one body. */
-  readonly jsonValues: number;
-  /** Open connections. At the limit the oldest connection without a valid token is closed for a new one. */
-  readonly connections: number;
-  readonly headerBytes: number;
-  readonly headersTimeoutMs: number;
-  /** Time for the whole request to arrive. */
-  readonly requestTimeoutMs: number;
-  /**
-   * Idle time of a connection. Longer than that of common proxies (60 s): the proxy, which sends the requests, should
-   * close first.
-   */
-  readonly keepAliveMs: number;
-  /** Wrong tokens per minute and address; valid tokens always pass. */
-  readonly badTokens: number;
-  /**
-   * Requests per minute and address that need a token and have none. Pages, `/healthz` and the owner are not limited.
-   */
-  readonly requestsPerMinute: number;
-  /** Open streams; the remaining connections serve other requests. */
-  readonly streams: number;
-  /** How long a stop waits for requests; `reprise serve` gives turns one second more. */
-  readonly graceMs: number;
-  /** Maximum unsent data of a slow stream reader before it is disconnected. */
-  readonly streamBufferBytes: number;
-  /** Interval of keep-alive comments in an idle stream. */
-  readonly streamKeepAliveMs: number;
-}
 
 const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 1024 * 1024,

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { chmodSync, readFileSync, statSync } from 'node:fs';
-import type { Logger } from '../context.ts';
+import type { Logger } from '../server-config.ts';
 import { isOpenToOthers, isToken } from './token-file.ts';
 
 /** How often the file is checked while no request comes, so that open streams end soon after a rotation. */

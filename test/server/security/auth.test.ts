@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Reprise } from '../../../src/engine/reprise.ts';
 import { createOfflineModel } from '../../../src/models/offline/offline-model.ts';
-import type { ServerConfig } from '../../../src/server/context.ts';
 import { ROUTES } from '../../../src/server/security/access.ts';
 import { clientOf } from '../../../src/server/security/auth.ts';
 import { type Served, serve } from '../../../src/server/serve.ts';
+import type { ServerConfig } from '../../../src/server/server-config.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 import { type Answer, startServer, TOKEN } from '../../support/server/http.ts';
 

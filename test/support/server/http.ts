@@ -2,8 +2,8 @@ import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'no
 import { connect } from 'node:net';
 import { Reprise, type RepriseOptions } from '../../../src/engine/reprise.ts';
 import { createOfflineModel } from '../../../src/models/offline/offline-model.ts';
-import type { Logger, ServerConfig } from '../../../src/server/context.ts';
 import { serve } from '../../../src/server/serve.ts';
+import type { Logger, ServerConfig } from '../../../src/server/server-config.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 
 export const TOKEN = 'a-token-that-tests-send-4711';

@@ -1,8 +1,8 @@
 import { Reprise, type RepriseOptions } from '../../../src/engine/reprise.ts';
 import type { Model } from '../../../src/models/model.ts';
 import type { StreamEvent } from '../../../src/protocol/events.ts';
-import type { ServerConfig } from '../../../src/server/context.ts';
 import { serve } from '../../../src/server/serve.ts';
+import type { ServerConfig } from '../../../src/server/server-config.ts';
 import { openMemoryStore } from '../../../src/store/memory/open.ts';
 
 export const TOKEN = 'a-token-for-tests-that-is-long-enough';
