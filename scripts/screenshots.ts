@@ -54,7 +54,7 @@ const PICTURES: readonly Picture[] = [
     name: 'web-chats',
     look: WIDE,
     show: async (page) => {
-      await page.getByRole('link', { name: 'All chats' }).click();
+      await page.getByRole('link', { name: 'Channels' }).click();
       await page.getByRole('tab', { name: 'Sessions' }).click();
       await page.locator('.admin-table tbody tr').first().waitFor();
     },

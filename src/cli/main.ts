@@ -162,6 +162,7 @@ function registerServe(program: Command): void {
       '--profile <name>',
       'the setting "profile": ids and limits of another system; zyhive: also its HTTP answers',
     )
+    .option('--open', 'open the page in the browser and sign it in')
     .option('--log-level <level>', 'the lowest level to log')
     .option('--log-format <format>', 'json, or pretty for people (default on a terminal)')
     .action(async (options: Options) => (await import('./commands/serve.ts')).serveHome(options));

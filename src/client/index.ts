@@ -1,3 +1,4 @@
+import type { ModelOffer } from '../messages/params/params-commands.ts';
 import type { ChatRequest, InboundAnswer, InboundRequest, InboxAnswer } from '../protocol/chat.ts';
 import type { CommandView } from '../protocol/commands.ts';
 import type { ConversationQuery, ConversationsQuery } from '../protocol/convlog.ts';
@@ -101,6 +102,11 @@ export class Client {
     return this.#connection.json('GET', '/api/agents', options);
   }
 
+  /** The models that a session can choose. */
+  models(options: CallOptions = {}): Promise<Page<ModelOffer>> {
+    return this.#connection.json('GET', '/api/models', options);
+  }
+
   commands(options: CallOptions = {}): Promise<Page<CommandView>> {
     return this.#connection.json('GET', '/api/commands', options);
   }
@@ -168,6 +174,7 @@ export type {
   CommandGroup,
   CommandMessages,
   HelpTopic,
+  ModelOffer,
   SessionFacts,
 } from '../messages/params/params-commands.ts';
 export type { ConversationMessages } from '../messages/params/params-conversations.ts';

@@ -10,6 +10,31 @@ const agent = z.object({
 
 export const agentList: z.ZodType = z.object(pageShape(agent));
 
+export interface SignInRequest {
+  readonly keep: boolean;
+}
+
+export const signInRequest: z.ZodType<SignInRequest> = z.strictObject({
+  keep: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Keep it for 30 days, not only until the browser closes' }),
+});
+
+export const signInAnswer: z.ZodType = z.object({ signedIn: z.boolean() });
+
+const modelOffer = z.object({
+  id: z.string(),
+  name: z.string().meta({ description: 'What `/model` and the setting `model` of a session take' }),
+  contextWindow: z.int().nullable().meta({ description: 'In tokens; null: unknown' }),
+  cost: z
+    .object({ input: z.number(), output: z.number() })
+    .nullable()
+    .meta({ description: 'Dollars per million tokens; null: unknown' }),
+});
+
+export const modelList: z.ZodType = z.object(pageShape(modelOffer));
+
 export interface SearchQueryView {
   readonly q: string;
   readonly limit: number;

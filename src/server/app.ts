@@ -3,7 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ZodError } from 'zod';
 import type { Reprise } from '../engine/reprise.ts';
-import type { Identify, ModelByName, ServerApp, ServerContext, ServerEnv } from './context.ts';
+import type { Identify, ListModels, ModelByName, ServerApp, ServerContext, ServerEnv } from './context.ts';
 import { Idempotency, idempotent, isIdempotencyKey } from './idempotency.ts';
 import { inputError } from './input-error.ts';
 import { Metrics } from './metrics.ts';
@@ -40,6 +40,7 @@ export interface AppOptions {
   readonly closing?: AbortSignal;
   readonly metrics?: Metrics;
   readonly modelByName?: ModelByName | undefined;
+  readonly listModels?: ListModels | undefined;
   readonly version?: string | undefined;
 }
 

@@ -30,9 +30,12 @@ export interface ServerContext {
   readonly closing: AbortSignal;
   /** Finds models by name, as the engine does; if unset, clients cannot choose a model. */
   readonly modelByName?: ModelByName | undefined;
+  /** Lists the models that can be chosen; if unset, none is listed. */
+  readonly listModels?: ListModels | undefined;
   readonly version: string;
 }
 
+export type ListModels = NonNullable<CommandContext['listModels']>;
 export type ModelByName = NonNullable<CommandContext['modelByName']>;
 
 /** Who sent a request. `access.ts` decides which routes it may use, `ownership.ts` which sessions. */

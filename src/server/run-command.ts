@@ -9,7 +9,7 @@ import { userOf } from './security/ownership.ts';
 
 /** Runs one command. A command that fails answers with its problem. */
 export async function runHttpCommand(
-  { reprise, modelByName }: ServerContext,
+  { reprise, modelByName, listModels }: ServerContext,
   session: Session,
   { command: line, confirm = false }: CommandBody,
   c: Context<ServerEnv>,
@@ -30,6 +30,7 @@ export async function runHttpCommand(
     },
     ...(confirm && { confirm: async () => true }),
     ...(modelByName !== undefined && { modelByName }),
+    ...(listModels !== undefined && { listModels }),
   });
   if (error !== undefined) throw error;
   // A client that wants to follow the turn joins it by the id of its message.

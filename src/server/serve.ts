@@ -1,7 +1,7 @@
 import type { Reprise } from '../engine/reprise.ts';
 import { failure } from '../messages/failure.ts';
 import { createContext, createRoutes } from './app.ts';
-import type { ModelByName } from './context.ts';
+import type { ListModels, ModelByName } from './context.ts';
 import { answerWith, listen } from './listen.ts';
 import { Metrics } from './metrics.ts';
 import { applyLimits, type Bound, placeOf } from './security/bind.ts';
@@ -19,6 +19,7 @@ export interface ServeOptions {
   /** The home in which the token is created on the first start; if unset, a token must be configured. */
   readonly home?: string;
   readonly modelByName?: ModelByName;
+  readonly listModels?: ListModels;
   readonly version?: string;
   /** A socket that already listens at the configured address. */
   readonly bound?: Bound;
@@ -47,6 +48,7 @@ export async function serve({
   logger,
   home,
   modelByName,
+  listModels,
   version,
   bound,
 }: ServeOptions): Promise<Served> {
@@ -66,7 +68,7 @@ export async function serve({
   };
   const context = createContext({
     ...{ reprise, config: { ...config, host }, token, logger, closing: closing.signal, metrics },
-    ...{ modelByName, version },
+    ...{ modelByName, listModels, version },
   });
   const socket = await listen({ app: createRoutes(context), host, port, limits, bound }).catch(
     async (error: unknown) => {

@@ -40,7 +40,7 @@ test('all channels are listed, found by channel, sender and words, sorted, and r
   await using opened = await openPage(`${at.url}/#token=${TOKEN}`);
   const { page, complaints } = opened;
   await page.clock.install();
-  await page.getByRole('link', { name: 'All chats' }).click();
+  await page.getByRole('link', { name: 'Channels' }).click();
   const names = page.locator('.admin-table tbody td:first-child');
   await expect.poll(() => names.allTextContents()).toEqual(['telegram 43', 'telegram 42']);
   // New messages appear by themselves.
@@ -281,7 +281,7 @@ test('sessions are sorted by tokens, renamed, and deleted after a question; stat
     page.waitForEvent('download'),
     page.getByRole('menuitem', { name: 'Export' }).click(),
   ]);
-  expect(download.suggestedFilename()).toBe('big.jsonl');
+  expect(download.suggestedFilename()).toBe('Renamed.jsonl');
   await drawer.getByRole('button', { name: 'Session actions' }).click();
   await page.getByRole('menuitem', { name: 'Move to trash' }).click();
   await drawer.getByText('Move “Renamed” to the trash?').waitFor();

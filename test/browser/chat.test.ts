@@ -350,7 +350,10 @@ describe('a chat in the browser', () => {
       return drop;
     });
     await page.locator('form.composer').dispatchEvent('drop', { dataTransfer: files });
-    await page.locator('.toast.error').getByText('Not added: photo.raw, long.log.').waitFor();
+    await page
+      .locator('.toast.error')
+      .getByText('long.log was not added: a text file may have up to 100 KB.')
+      .waitFor();
     expect(await field(page).inputValue()).toBe('Look at this:\n\nnotes.py\n````\na = 1\n```\n````');
   });
 
@@ -364,12 +367,12 @@ describe('a chat in the browser', () => {
     await page.goto(`${at.url}/#/s/main/s`);
     await page.locator('.message', { hasText: 'question 6' }).waitFor();
     await page.locator('.messages').press('Home');
-    const third = page.locator('.message', { hasText: 'question 3' });
+    const third = page.locator('.message', { hasText: 'question 2' });
     await third.scrollIntoViewIfNeeded();
-    expect(await third.locator('.position').textContent()).toBe('#5');
+    expect(await third.locator('.position').textContent()).toBe('#3');
     await third.getByRole('button', { name: 'Message actions' }).click();
     await page.getByRole('menuitem', { name: 'Edit' }).click();
-    await expect.poll(() => field(page).inputValue()).toBe('question 3');
+    await expect.poll(() => field(page).inputValue()).toBe('question 2');
     await page.locator('.messages').press('Home');
     await field(page).fill('another question');
     await field(page).press('Enter');
@@ -382,7 +385,7 @@ describe('a chat in the browser', () => {
       .toBeLessThan(5);
     expect(
       await page.locator('.answer:not(.live)', { hasText: 'the end' }).locator('.position').textContent(),
-    ).toBe('#6');
+    ).toBe('#4');
   });
 
   test('a slash offers the commands; they are run, not sent as messages, and their answer is shown', async () => {
@@ -400,7 +403,7 @@ describe('a chat in the browser', () => {
     await page.keyboard.type('My plans');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'My plans' }).waitFor();
-    await say(page, '/history');
+    await say(page, '/history 5');
     await page.getByRole('dialog').getByText('hello').waitFor();
     expect(model.requests).toHaveLength(1);
   });

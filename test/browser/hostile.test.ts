@@ -145,7 +145,7 @@ test('I-70 T79 no text, name or answer runs, loads or becomes markup', async () 
   // Coloured, searched, in the tree, and failing: every place that shows text.
   await page.locator('figure.code span[class^=hl-]').first().waitFor();
   await page.keyboard.press('Control+k');
-  await page.getByPlaceholder('Search messages in all sessions').fill('onerror');
+  await page.getByPlaceholder('Go to a session, run a command, or search').fill('onerror');
   await page.locator('.hits mark').first().waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Session actions' }).click();

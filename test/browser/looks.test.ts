@@ -68,7 +68,7 @@ describe('for every user', () => {
     await page.keyboard.press('Control+k');
     await expect.poll(focused).toBe('Search all sessions');
     await page.keyboard.type('hello');
-    await page.locator('.hits [role=option]').first().waitFor();
+    await page.locator('.hits [role=option]:not(.offer)').first().waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Alt+n');

@@ -89,9 +89,9 @@ describe('a person who never saw the page', () => {
       .click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('menuitem', { name: 'Export' }).click(),
+      page.getByRole('menuitem', { name: 'Export as JSONL' }).click(),
     ]);
-    expect(download.suggestedFilename()).toBe(`${id}.jsonl`);
+    expect(download.suggestedFilename()).toMatch(/^[\p{L}\p{N}-]+\.jsonl$/u);
     const file = readFileSync(await download.path());
     expect(file.equals(await at.reprise.store.exportSession(id))).toBe(true);
   });
@@ -177,7 +177,7 @@ describe('a person who never saw the page', () => {
     // A proxy answers in its place, with its own page.
     const told = page.getByText("Can't reach the server. Retrying…");
     await page.route('**/api/**', (asked) => asked.fulfill({ contentType: 'text/html', body: '<p>Log in' }));
-    await page.getByRole('link', { name: 'All chats' }).click();
+    await page.getByRole('link', { name: 'Channels' }).click();
     await told.waitFor();
     await page.unroute('**/api/**');
     await told.waitFor({ state: 'detached' });

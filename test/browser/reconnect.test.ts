@@ -68,7 +68,7 @@ describe('I-71 when the server fails', () => {
     expect(await page.locator('.toast').count()).toBe(0);
     await context.unroute(parts);
     await page.locator('html[lang=zh]').waitFor({ state: 'attached' });
-    await page.getByPlaceholder('筛选会话').waitFor();
+    await page.getByPlaceholder('筛选或搜索').waitFor();
     await page.locator('figure.code span[class^=hl-]').first().waitFor();
     expect(complaints.filter((one) => !one.startsWith('request:'))).toEqual([]);
   });

@@ -253,7 +253,7 @@ describe('with very much data', () => {
     await page.getByRole('button', { name: 'Jump to latest' }).click();
     await page.getByText(`entry ${MANY - 1} hay`).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByPlaceholder('Search messages in all sessions').fill('needle');
+    await page.getByPlaceholder('Go to a session, run a command, or search').fill('needle');
     await page.locator('.hits mark').waitFor();
     const flashed = await rememberFlashes(page);
     await page.keyboard.press('Enter');

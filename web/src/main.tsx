@@ -1,6 +1,7 @@
+import { effect } from '@preact/signals';
 import { render } from 'preact';
-import { probe } from './api/api.ts';
-import { loadToken, shareToken } from './api/auth.ts';
+import { askForCookie, probe, probeCookie } from './api/api.ts';
+import { COOKIE, loadCookie, loadToken, token } from './api/auth.ts';
 import { App } from './app.tsx';
 import { keepOpen } from './conversation/open-conversations.ts';
 import { loadLanguage, t } from './i18n/strings.ts';
@@ -14,12 +15,14 @@ const readLink = (): void =>
   loadToken({ probe, onRefused: () => say(t('linkTokenRefused'), { kind: 'error' }) });
 readLink();
 addEventListener('hashchange', readLink);
-shareToken();
+effect(() => {
+  if (token.value !== '' && token.value !== COOKIE) void askForCookie(token.value);
+});
 startRouting();
 loadTheme();
 keepListing();
 keepOpen();
 const place = document.getElementById('app');
-void loadLanguage().then(() => {
+void Promise.all([loadLanguage(), loadCookie(probeCookie)]).then(() => {
   if (place !== null) render(<App />, place);
 });

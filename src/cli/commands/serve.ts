@@ -61,6 +61,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
       logger,
       home: config.home,
       modelByName: (name) => models.load(name),
+      listModels: async () => (await import('../../config/model-list.ts')).listModels(config),
       version: packageVersion(),
       bound,
     });
@@ -79,6 +80,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
     say(tokenFile === null ? 'The token is the one that was given.' : `The token is in ${tokenFile}.`);
     // The link contains the token, so it is shown on a terminal only and never written to a service's log.
     if (process.stderr.isTTY && tokenFile !== null) say(`Open ${url}/#token=${await readToken(tokenFile)}`);
+    if (options['open'] === true) await openPage(url, tokenFile);
     say(`${url} is the web page, ${url}/docs the API reference. Press Ctrl-C to stop.`);
   }
   await stopped;
@@ -88,6 +90,12 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
 function leave({ server }: Bound): void {
   server.close();
   server.closeAllConnections();
+}
+
+async function openPage(url: string, tokenFile: string | null): Promise<void> {
+  const { openInBrowser } = await import('../terminal/open-browser.ts');
+  const link = tokenFile === null ? url : `${url}/#token=${await readToken(tokenFile)}`;
+  if (!(await openInBrowser(link))) say('No browser could be started. Open the address above yourself.');
 }
 
 /** The token is in the URL fragment, which is sent to no server or proxy. The page removes it from the address bar. */

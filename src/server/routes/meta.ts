@@ -1,11 +1,21 @@
 import { COMMANDS } from '../../engine/commands/commands.ts';
 import { failure } from '../../messages/failure.ts';
 import { commandList } from '../../protocol/commands.ts';
-import { agentList, healthAnswer, readyAnswer, statsAnswer } from '../../protocol/meta.ts';
+import {
+  agentList,
+  healthAnswer,
+  modelList,
+  readyAnswer,
+  type SignInRequest,
+  signInAnswer,
+  signInRequest,
+  statsAnswer,
+} from '../../protocol/meta.ts';
 import { pageOf } from '../../protocol/page.ts';
 import type { ServerApp, ServerContext } from '../context.ts';
 import { addOperation } from '../operation.ts';
 import { userOf } from '../security/ownership.ts';
+import { clearSignInCookie, setSignInCookie } from '../security/sign-in-cookie.ts';
 
 const READY_MS = 2000;
 
@@ -20,6 +30,23 @@ export function registerMeta(app: ServerApp, context: ServerContext): void {
     summary: 'The agents that are configured',
     answer: { schema: agentList, description: 'All of them' },
     run: ({ c }) => c.json(pageOf(reprise.agents(), false)),
+  });
+  addOperation(app, {
+    method: 'get',
+    paths: ['/api/models'],
+    id: 'listModels',
+    tag: 'meta',
+    summary: 'The models that a session can choose',
+    answer: { schema: modelList, description: 'Those of the configuration and of its providers' },
+    run: async ({ c }) => {
+      const offers = (await context.listModels?.()) ?? [];
+      return c.json(
+        pageOf(
+          offers.map((offer) => ({ id: offer.name, ...offer })),
+          false,
+        ),
+      );
+    },
   });
   addOperation(app, {
     method: 'get',
@@ -40,6 +67,32 @@ export function registerMeta(app: ServerApp, context: ServerContext): void {
         group,
       }));
       return c.json(pageOf(data, false));
+    },
+  });
+  addOperation<unknown, unknown, SignInRequest>(app, {
+    method: 'post',
+    paths: ['/api/sign-in'],
+    id: 'signIn',
+    tag: 'meta',
+    summary: 'Sign in all tabs of the browser with a cookie; a new token of the server ends it',
+    body: signInRequest,
+    answer: { schema: signInAnswer, description: 'The cookie is set' },
+    run: ({ body: { keep }, c }) => {
+      const { cookieValue } = context.token;
+      if (cookieValue !== undefined) setSignInCookie(c, cookieValue, { keep });
+      return c.json({ signedIn: cookieValue !== undefined });
+    },
+  });
+  addOperation(app, {
+    method: 'post',
+    paths: ['/api/sign-out'],
+    id: 'signOut',
+    tag: 'meta',
+    summary: 'Remove the sign-in cookie of the browser',
+    answer: { schema: signInAnswer, description: 'The cookie is removed' },
+    run: ({ c }) => {
+      clearSignInCookie(c);
+      return c.json({ signedIn: false });
     },
   });
   addOperation(app, {

@@ -8,6 +8,7 @@ import type { ServerLimits } from '../server-config.ts';
 import { decideAccess, routeOf } from './access.ts';
 import { trustConnection } from './connection-limit.ts';
 import type { ServerToken } from './server-token.ts';
+import { checkSignInCookie } from './sign-in-cookie.ts';
 
 const SCHEME = 'Bearer ';
 const WINDOW_MS = 60_000;
@@ -29,7 +30,7 @@ export function authenticate(token: ServerToken, limits: ServerLimits): Middlewa
   return async (c, next) => {
     const header = c.req.header('authorization');
     const given = header?.startsWith(SCHEME) === true ? header.slice(SCHEME.length) : undefined;
-    const until = given === undefined ? undefined : token.check(given);
+    const until = given === undefined ? checkSignInCookie(c, token) : token.check(given);
     const principal: Principal | undefined = until === undefined ? undefined : { kind: 'owner', until };
     const route = routeOf(c.req.method, c.req.path);
     if (until !== undefined) {

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { chmodSync, readFileSync, statSync } from 'node:fs';
 import type { Logger } from '../server-config.ts';
 import { isOpenToOthers, isToken } from './token-file.ts';
@@ -48,6 +48,19 @@ export class ServerToken implements Disposable {
     return timingSafeEqual(sha256(given), digest) ? ending.signal : undefined;
   }
 
+  /** A value that a browser keeps instead of the token. It is made of the token, so a new token ends it. */
+  get cookieValue(): string | undefined {
+    this.#refresh();
+    return this.#accepted === undefined ? undefined : cookieFor(this.#accepted.digest);
+  }
+
+  /** As `check`, for a value of `cookieValue`. */
+  checkCookie(given: string): AbortSignal | undefined {
+    const { cookieValue } = this;
+    if (cookieValue === undefined || this.#accepted === undefined) return undefined;
+    return timingSafeEqual(sha256(given), sha256(cookieValue)) ? this.#accepted.ending.signal : undefined;
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
   }
@@ -94,4 +107,8 @@ export class ServerToken implements Disposable {
 
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+function cookieFor(digest: Buffer): string {
+  return createHmac('sha256', digest).update('reprise sign-in cookie').digest('base64url');
 }

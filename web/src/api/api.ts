@@ -2,7 +2,7 @@ import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Client, createClient, RepriseError } from 'reprise/client';
 import { errorText, t } from '../i18n/strings.ts';
 import { say } from '../shell/toasts.ts';
-import { refuseToken, token } from './auth.ts';
+import { COOKIE, isKeptLong, refuseToken, token, tokenIsKept } from './auth.ts';
 
 /** Whether the server responds. */
 export const connection = signal<'online' | 'reconnecting'>('online');
@@ -17,12 +17,36 @@ const FOREVER = Number.MAX_SAFE_INTEGER;
 
 export const client: ReadonlySignal<Client> = computed(() => {
   const held = token.value;
-  return createClient({ url: serverUrl(), token: held, retries: FOREVER, fetch: watchedFetch(held) });
+  const common = { url: serverUrl(), retries: FOREVER, fetch: watchedFetch(held) };
+  return createClient(held === COOKIE ? common : { ...common, token: held });
 });
 
 /** For the sign-in form: resolves if the token is right. One retry only, so that the form answers soon. */
 export function probe(candidate: string): Promise<unknown> {
   return createClient({ url: serverUrl(), token: candidate, retries: 1 }).agents();
+}
+
+/** Resolves if the cookie of the browser is valid. */
+export function probeCookie(): Promise<unknown> {
+  return createClient({ url: serverUrl(), retries: 1 }).agents();
+}
+
+/** Asks for a cookie that signs in every tab; without it the token stays in the tab. */
+export async function askForCookie(value: string): Promise<void> {
+  try {
+    const { ok } = await fetch(`${serverUrl()}/api/sign-in`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ keep: isKeptLong(value) }),
+    });
+    if (ok) tokenIsKept(value);
+  } catch {
+    // the server is gone for a moment; the token is still stored
+  }
+}
+
+export function dropCookie(): void {
+  void fetch(`${serverUrl()}/api/sign-out`, { method: 'POST' }).catch(() => undefined);
 }
 
 function watchedFetch(held: string): typeof fetch {

@@ -15,7 +15,8 @@ export const token: ReadonlySignal<string> = held;
  */
 export function loadToken({ probe, onRefused }: LinkOptions): void {
   const given = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
-  const stored = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? '';
+  // A page that is open already is signed in by what it holds, which may be stored nowhere.
+  const stored = held.value || (sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? '');
   held.value = stored;
   if (given === undefined) return;
   const rest = location.hash.replace(/[#&]token=[^&]+/, '').replace(/^&/, '#');
@@ -33,21 +34,34 @@ export interface LinkOptions {
   readonly onRefused: () => void;
 }
 
+/** What `token` is while a cookie signs the page in, which scripts cannot read. */
+export const COOKIE = 'cookie';
+
 /**
- * A tab without a token asks the page's other open tabs for theirs, so that signing in once is enough. Only pages of
- * this origin and path receive the request, and the token is stored in the tab only.
+ * Signs in with the cookie of the browser, if there is a valid one. A token in the link or the storage comes first.
+ * @param probe rejects without a valid cookie.
  */
-export function shareToken(): void {
-  const tabs = new BroadcastChannel(`${KEY} ${location.pathname}`);
-  let isAsking = held.value === '';
-  tabs.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
-    if (data === 'ask' && held.value !== '') tabs.postMessage({ token: held.value });
-    if (!isAsking || held.value !== '' || typeof data !== 'object' || data === null) return;
-    // Ask once, so that a tab stays signed out after signing out.
-    isAsking = false;
-    if ('token' in data && typeof data.token === 'string') setToken(data.token, { keep: false });
-  });
-  if (isAsking) tabs.postMessage('ask');
+export async function loadCookie(probe: () => Promise<unknown>): Promise<void> {
+  if (held.value !== '') return;
+  try {
+    await probe();
+    if (held.value === '') held.value = COOKIE;
+  } catch {
+    // No cookie, or one of an earlier token: the sign-in form is shown.
+  }
+}
+
+/**
+ * The server has set a cookie for this token, so the token need not be stored where scripts read it. This tab uses it
+ * until it is closed.
+ */
+export function tokenIsKept(value: string): void {
+  if (sessionStorage.getItem(KEY) === value) sessionStorage.removeItem(KEY);
+  if (localStorage.getItem(KEY) === value) localStorage.removeItem(KEY);
+}
+
+export function isKeptLong(value: string): boolean {
+  return localStorage.getItem(KEY) === value;
 }
 
 export function setToken(value: string, { keep }: { readonly keep: boolean }): void {

@@ -13,8 +13,15 @@ import { go } from '../shell/route.ts';
 import { say } from '../shell/toasts.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Attachments } from './attachments.tsx';
-import { readFiles } from './read-files.ts';
+import { ModelPicker } from './model-picker.tsx';
+import { type FileRefusal, readFiles } from './read-files.ts';
 import { SlashMenu } from './slash-menu.tsx';
+import { useFileDrop } from './use-file-drop.ts';
+
+const REFUSED = { size: 'fileTooLarge', type: 'fileNoText', empty: 'fileEmpty' } as const satisfies Record<
+  FileRefusal['why'],
+  string
+>;
 
 export interface ComposerProps {
   readonly conversation: Conversation;
@@ -28,6 +35,7 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
   const chosen = useSignal(0);
   const field = useRef<HTMLTextAreaElement>(null);
   const isMenuClosed = useSignal(false);
+  const isOver = useSignal(false);
   const offers = useComputed(() =>
     isMenuClosed.value ? undefined : matchingCommands(text.value, commands.value),
   );
@@ -155,9 +163,15 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
       pictures.value = [...pictures.value, ...read.pictures];
       if (read.texts.length > 0)
         write([text.value.trimEnd(), ...read.texts].filter((part) => part !== '').join('\n\n'));
-      if (read.refused.length > 0) say(t('notAdded', read.refused.join(', ')), { kind: 'error' });
+      for (const { name, why } of read.refused) say(t(REFUSED[why], name), { kind: 'error' });
     });
   };
+  useFileDrop({
+    isOver,
+    onFiles: (files) => {
+      if (!isClosed) addFiles(files);
+    },
+  });
   const waiting = conversation.queued.value;
   const hasOffers = (offers.value?.length ?? 0) > 0;
   return (
@@ -167,12 +181,12 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
         event.preventDefault();
         void submit();
       }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        addFiles(event.dataTransfer?.files);
-      }}
     >
+      {isOver.value && (
+        <p class="drop" role="status">
+          {t('dropHere')}
+        </p>
+      )}
       {waiting > 0 && (
         <p class="queue">
           {t('waiting', waiting)}
@@ -202,48 +216,54 @@ export function Composer({ conversation }: ComposerProps): JSX.Element {
           }}
         />
       )}
-      <div class="line">
-        <label class="button quiet attach" title={t('attach')}>
-          <Icon name="image" />
-          <input
-            type="file"
-            multiple
-            aria-label={t('attach')}
+      <div class="box">
+        <div class="line">
+          <textarea
+            ref={field}
+            rows={1}
+            aria-label={t('message')}
+            placeholder={t('writeHere')}
+            value={text.value}
             disabled={isClosed}
-            onChange={(event) => {
-              addFiles(event.currentTarget.files);
-              event.currentTarget.value = '';
-            }}
+            aria-autocomplete="list"
+            aria-controls={hasOffers ? 'slash-menu' : undefined}
+            aria-activedescendant={hasOffers ? `slash-${chosen.value}` : undefined}
+            onInput={(event) => write(event.currentTarget.value)}
+            onKeyDown={onKeyDown}
+            onPaste={(event) => addFiles(event.clipboardData?.files)}
           />
-        </label>
-        <textarea
-          ref={field}
-          rows={1}
-          aria-label={t('message')}
-          placeholder={t('writeHere')}
-          value={text.value}
-          disabled={isClosed}
-          aria-autocomplete="list"
-          aria-controls={hasOffers ? 'slash-menu' : undefined}
-          aria-activedescendant={hasOffers ? `slash-${chosen.value}` : undefined}
-          onInput={(event) => write(event.currentTarget.value)}
-          onKeyDown={onKeyDown}
-          onPaste={(event) => addFiles(event.clipboardData?.files)}
-        />
-        {isLive && (
-          <button
-            type="button"
-            class="stop"
-            aria-label={t('stop')}
-            title={`${t('stop')} (Esc)`}
-            onClick={() => void attempt(() => conversation.stop())}
-          >
-            <Icon name="stop" />
+        </div>
+        <div class="line tools">
+          <label class="button quiet attach" title={t('attach')}>
+            <Icon name="image" />
+            <input
+              type="file"
+              multiple
+              aria-label={t('attach')}
+              disabled={isClosed}
+              onChange={(event) => {
+                addFiles(event.currentTarget.files);
+                event.currentTarget.value = '';
+              }}
+            />
+          </label>
+          {!isClosed && <ModelPicker conversation={conversation} />}
+          <span class="space" />
+          {isLive && (
+            <button
+              type="button"
+              class="stop"
+              aria-label={t('stop')}
+              title={`${t('stop')} (Esc)`}
+              onClick={() => void attempt(() => conversation.stop())}
+            >
+              <Icon name="stop" />
+            </button>
+          )}
+          <button type="submit" class="primary" aria-label={t('send')} title={t('send')} disabled={isClosed}>
+            <Icon name="send" />
           </button>
-        )}
-        <button type="submit" class="primary" aria-label={t('send')} title={t('send')} disabled={isClosed}>
-          <Icon name="send" />
-        </button>
+        </div>
       </div>
     </form>
   );

@@ -4,8 +4,12 @@ export interface ReadFiles {
   readonly pictures: readonly Picture[];
   /** Text files as they go into the field. */
   readonly texts: readonly string[];
-  /** Names of files that are neither, or too large. */
-  readonly refused: readonly string[];
+  readonly refused: readonly FileRefusal[];
+}
+
+export interface FileRefusal {
+  readonly name: string;
+  readonly why: 'size' | 'type' | 'empty';
 }
 
 const MAX_TEXT_BYTES = 100_000;
@@ -16,16 +20,21 @@ let count = 0;
 export async function readFiles(files: readonly File[]): Promise<ReadFiles> {
   const pictures: Picture[] = [];
   const texts: string[] = [];
-  const refused: string[] = [];
+  const refused: FileRefusal[] = [];
   for (const file of files)
     if (file.type.startsWith('image/'))
       pictures.push({ name: `${++count} ${file.name}`, mimeType: file.type, data: await base64(file) });
     else {
       const text = await textOf(file);
-      if (text === undefined) refused.push(file.name);
+      if (text === undefined) refused.push({ name: file.name, why: whyRefused(file) });
       else texts.push(quote(file.name, text));
     }
   return { pictures, texts, refused };
+}
+
+function whyRefused({ size }: File): FileRefusal['why'] {
+  if (size === 0) return 'empty';
+  return size > MAX_TEXT_BYTES ? 'size' : 'type';
 }
 
 /** @returns undefined for what is too large, empty (a folder too) or no text. The type of a file is often unknown. */

@@ -1,12 +1,10 @@
 import type { JSX } from 'preact';
 import { Composer } from '../composer/composer.tsx';
 import { t } from '../i18n/strings.ts';
-import { agents } from '../sidebar/sessions.ts';
 import { Transcript } from '../transcript/transcript.tsx';
 import { ChatHeader } from './chat-header.tsx';
 import type { Conversation } from './conversation.ts';
 import { MissingSession } from './nothing-here.tsx';
-import { chooseAgent } from './open-conversations.ts';
 
 export function ChatView({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const state = conversation.state.value;
@@ -21,23 +19,16 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
       {state === 'missing' && <MissingSession />}
       {isEmpty && (
         <div class="empty welcome">
-          <h2>{t('begin')}</h2>
+          <h2>{greeting(new Date().getHours())}</h2>
           <p>{t('beginHelp')}</p>
-          {state === 'new' && agents.value.length > 1 && (
-            <label class="choose">
-              {t('agent')}
-              <select
-                value={conversation.agentId}
-                onChange={(event) => chooseAgent(event.currentTarget.value)}
-              >
-                {agents.value.map(({ id, model }) => (
-                  <option key={id} value={id}>
-                    {id} · {model}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
+          <div class="starts">
+            {STARTS.map(([label, text]) => (
+              <button key={label} type="button" onClick={() => conversation.suggest(t(text))}>
+                {t(label)}
+              </button>
+            ))}
+          </div>
+          <p class="hint">{t('dropHint')}</p>
         </div>
       )}
       {!isEmpty && state !== 'missing' && <Transcript conversation={conversation} />}
@@ -48,6 +39,16 @@ export function ChatView({ conversation }: { readonly conversation: Conversation
       </p>
     </section>
   );
+}
+
+const STARTS = [
+  ['startExplain', 'startExplainText'],
+  ['startPlan', 'startPlanText'],
+  ['startReview', 'startReviewText'],
+] as const;
+
+function greeting(hour: number): string {
+  return t(hour < 5 || hour >= 18 ? 'goodEvening' : hour < 12 ? 'goodMorning' : 'goodAfternoon');
 }
 
 const SPOKEN_CHARS = 600;

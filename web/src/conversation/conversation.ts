@@ -173,6 +173,11 @@ export class Conversation {
     this.#takenBack.value = pending;
   }
 
+  /** Puts a text into the composer, to be completed. */
+  suggest(text: string): void {
+    this.#takenBack.value = { key: '', text, images: [], state: 'failed' };
+  }
+
   /** @returns the message to edit, once: only one composer may use it. */
   claimTakenBack(): Pending | undefined {
     const { value } = this.#takenBack;

@@ -54,6 +54,16 @@ export class HistoryWindow {
     });
   }
 
+  /** The newest turn that has ended. */
+  get lastTurn(): { readonly turnId: string } | undefined {
+    for (const { details } of this.#rows.value.toReversed()) {
+      const data = details?.['data'];
+      if (details?.['customType'] !== 'reprise.turn' || typeof data !== 'object' || data === null) continue;
+      if ('turnId' in data && typeof data.turnId === 'string') return { turnId: data.turnId };
+    }
+    return undefined;
+  }
+
   setView(view: SessionView): void {
     this.#view.value = view;
   }

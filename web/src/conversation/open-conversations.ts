@@ -14,6 +14,22 @@ export const wantedEntry = signal<string | undefined>(undefined);
 
 /** Conversations with messages on the way; they stay active while another one is shown. */
 const kept = new Map<string, Conversation>();
+/** Counts changes of `kept`. */
+const changes = signal(0);
+
+/** Whether this page waits for an answer in the session. */
+export function isAnswering(id: string): boolean {
+  void changes.value;
+  return kept.get(id)?.isBusy === true;
+}
+
+function keep(made: Conversation): Conversation {
+  kept.set(made.id, made);
+  queueMicrotask(() => {
+    changes.value++;
+  });
+  return made;
+}
 
 function newSessionId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
@@ -27,8 +43,7 @@ function find(agentId: string, id: string, entry: string | undefined): Conversat
     else if (known.history.hasNewer.value) void known.open();
     return known;
   }
-  const made = new Conversation(agentId, id);
-  kept.set(id, made);
+  const made = keep(new Conversation(agentId, id));
   void show(made, entry);
   return made;
 }
@@ -108,7 +123,5 @@ export function chooseAgent(agentId: string): void {
 
 /** A session that does not exist yet: its first message creates it, with an id chosen by the page. */
 function begin(agentId = 'main'): Conversation {
-  const made = new Conversation(agentId, newSessionId(), { isNew: true });
-  kept.set(made.id, made);
-  return made;
+  return keep(new Conversation(agentId, newSessionId(), { isNew: true }));
 }

@@ -1,12 +1,14 @@
 import { RepriseError } from 'reprise/client';
 import { attempt } from '../api/api.ts';
 import { answerText, t } from '../i18n/strings.ts';
-import { dialog } from '../shell/dialogs.ts';
+import { type DialogState, dialog } from '../shell/dialogs.ts';
 import { go } from '../shell/route.ts';
 import { dismiss, say, type Toast } from '../shell/toasts.ts';
 import { putSession } from '../sidebar/sessions.ts';
 import type { Conversation } from './conversation.ts';
 import { wantedEntry } from './open-conversations.ts';
+import { nameOf } from './session-keys.ts';
+import { fileName, saveFile } from './share.tsx';
 import type { ForkPlace } from './transcript-items.ts';
 import { whoSaid } from './who-said.ts';
 
@@ -38,6 +40,15 @@ export async function renameSession(conversation: Conversation, title: string): 
   });
 }
 
+/** Keeps a session at the top of the list, in every browser. */
+export async function pinSession(conversation: Conversation, isTop: boolean): Promise<void> {
+  await attempt(async () => {
+    const { session } = await conversation.remote.patch({ 'x-pinned': isTop ? true : null });
+    conversation.history.setView(session);
+    putSession(session);
+  });
+}
+
 /** Downloads the whole session as one file. If images are missing, it asks whether to export without them. */
 export async function exportSession(conversation: Conversation, lost?: 'preview'): Promise<void> {
   await attempt(async () => {
@@ -48,19 +59,11 @@ export async function exportSession(conversation: Conversation, lost?: 'preview'
       say(t('partsLost', count), { kind: 'error', action: { label: t('exportRest'), run } });
     });
     if (bytes === undefined) return;
-    saveFile(`${conversation.id}.jsonl`, [bytes]);
+    const view = conversation.history.view.value;
+    const name = fileName(view === undefined ? '' : nameOf(view), 'jsonl');
+    saveFile(name, [bytes], 'application/x-ndjson');
+    say(t('exported', name));
   });
-}
-
-/** Downloads lines of JSON as a file. */
-export function saveFile(name: string, parts: readonly BlobPart[]): void {
-  const url = URL.createObjectURL(new Blob([...parts], { type: 'application/x-ndjson' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  // Late enough for the browser to have read the URL.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 export async function forkAt(conversation: Conversation, at?: string): Promise<void> {
@@ -214,6 +217,63 @@ function lastSaid({ history, canSayAgain }: Conversation): string {
   return whoSaid(last ?? '', history.view.value).said;
 }
 
+/** Commands that the page answers with a view of its own. @returns false if the server must run it. */
+function openPanel(conversation: Conversation, line: string): boolean {
+  const [, name = '', args = ''] = /^\/(\S+)\s*([\s\S]*?)\s*$/.exec(line.toLowerCase()) ?? [];
+  const show = (state: DialogState): true => {
+    dialog.value = state;
+    return true;
+  };
+  const turnId = conversation.history.lastTurn?.turnId;
+  switch (name) {
+    case 'search':
+      return show({ kind: 'search', text: args });
+    case 'sessions':
+    case 'list':
+    case 'ls':
+      return show({ kind: 'search', text: args });
+    case 'help':
+      return args === '' && show({ kind: 'help' });
+    case 'tree':
+      return show({ kind: 'tree', conversation });
+    case 'compact':
+      return args === '' && show({ kind: 'compact', conversation });
+    case 'rename':
+      return args === '' && show({ kind: 'rename', conversation });
+    case 'explain':
+      return args === '' && turnId !== undefined && show({ kind: 'explain', conversation, turnId });
+    case 'context':
+    case 'tokens':
+    case 'cost':
+    case 'status':
+      return openContext();
+    case 'model':
+      return args === '' && openModels();
+    case 'history':
+      if (args !== '') return false;
+      document.querySelector<HTMLElement>('.messages')?.focus();
+      return true;
+    default:
+      return false;
+  }
+}
+
+function openContext(): boolean {
+  const panel = document.querySelector<HTMLDetailsElement>('details.context');
+  if (panel === null) return false;
+  panel.open = true;
+  panel.querySelector('summary')?.focus();
+  return true;
+}
+
+/** The list opens by its button, which also places it. */
+function openModels(): boolean {
+  const buttons = document.querySelectorAll<HTMLButtonElement>('.pickers button[popovertarget]');
+  const button = buttons[buttons.length - 1];
+  button?.click();
+  return button !== undefined;
+}
+
 /** Runs a slash command as typed. */
 export async function runCommand(conversation: Conversation, line: string): Promise<boolean> {
   // Handled here to offer an undo button.
@@ -221,6 +281,7 @@ export async function runCommand(conversation: Conversation, line: string): Prom
     await removeSession(conversation);
     return true;
   }
+  if (openPanel(conversation, line)) return true;
   // The text to show while the command waits or runs: that of /edit, or the last message.
   const said = /^\/edit\s+(.*)/is.exec(line)?.[1] ?? lastSaid(conversation);
   const answer = await attempt(() => conversation.remote.command(line, { confirm: true }));

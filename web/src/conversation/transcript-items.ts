@@ -41,6 +41,8 @@ export interface AnswerItem {
   readonly fork?: ForkPlace | undefined;
   /** Set on the last answer of a turn. */
   readonly turn?: TurnEnd;
+  /** Another answer of the same turn comes before it and has the header. */
+  readonly isContinued?: true;
 }
 
 export interface TurnEnd {
@@ -107,7 +109,16 @@ export function transcriptItems(rows: readonly HistoryRow[]): readonly Item[] {
     items.push(isSaid && fork !== undefined ? { ...item, fork } : item);
     if (isSaid) fork = undefined;
   }
-  return foldCompacted(items, rows);
+  return foldCompacted(items.map(joined), rows);
+}
+
+/** Answers of one turn follow each other. */
+function joined(item: Item, at: number, items: readonly Item[]): Item {
+  const before = items[at - 1];
+  const isSame = item.type === 'answer' && before?.type === 'answer' && before.row.model === item.row.model;
+  return isSame && before.turn === undefined && item.fork === undefined
+    ? { ...item, isContinued: true }
+    : item;
 }
 
 interface Seen {

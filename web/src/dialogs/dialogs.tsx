@@ -3,6 +3,7 @@ import { dialog } from '../shell/dialogs.ts';
 import { AnswerDialog } from './answer-dialog.tsx';
 import { CompactDialog } from './compact-dialog.tsx';
 import { ExplainDialog } from './explain-dialog.tsx';
+import { HelpDialog } from './help-dialog.tsx';
 import { KeysDialog } from './keys-dialog.tsx';
 import { RenameDialog } from './rename-dialog.tsx';
 import { SearchDialog } from './search-dialog.tsx';
@@ -17,6 +18,8 @@ export function Dialogs(): JSX.Element | null {
       return <SearchDialog begin={open.text} />;
     case 'keys':
       return <KeysDialog />;
+    case 'help':
+      return <HelpDialog />;
     case 'settings':
       return <SettingsDialog />;
     case 'answer':

@@ -12,6 +12,8 @@ import { meetChannels, useChannelChoices } from '../sidebar/channel-choices.ts';
 import { knownSession } from '../sidebar/sessions.ts';
 import { Snippet } from '../transcript/snippet.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { type Offer, paletteOffers } from './palette-offers.ts';
 
 const TYPING_MS = 120;
 const AGAIN_MS = 1000;
@@ -40,7 +42,7 @@ interface Found {
   readonly isComplete: boolean;
 }
 
-/** Searches all sessions as the user types; Enter opens the message of a hit. */
+/** Offers sessions and commands, and searches all messages as the user types; Enter opens or runs the chosen one. */
 export function SearchDialog({ begin = '' }: { readonly begin?: string | undefined }): JSX.Element {
   const text = useSignal(begin);
   const channel = useSignal('');
@@ -57,7 +59,6 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
         meetChannels(data.flatMap(({ session }) => (session && channelOf(session)) ?? []));
         const hits = [...before, ...data];
         found.value = { query, hits, next, isComplete: complete };
-        if (!hits.some(({ id }) => id === chosen.value)) chosen.value = hits[0]?.id;
       } catch (error) {
         if (!isAbort(error)) throw error;
       }
@@ -87,15 +88,14 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     };
   });
   const hits = found.value?.hits ?? [];
-  const at = Math.max(
-    0,
-    hits.findIndex(({ id }) => id === chosen.value),
-  );
+  const offers = paletteOffers(text.value);
+  const ids = [...offers.map(({ id }) => id), ...hits.map(({ id }) => id)];
+  const at = Math.max(0, ids.indexOf(chosen.value ?? ''));
   // Not on every render: a user who scrolled away stays there when the search is repeated. A layout effect, because
   // scrolling after the frame would move the list under the user.
   useLayoutEffect(() => {
     document.getElementById(`hit-${at}`)?.scrollIntoView({ block: 'nearest' });
-  }, [hits[at]?.id, found.value?.query]);
+  }, [ids[at], found.value?.query]);
   const next = found.value?.next ?? undefined;
   const older =
     next === undefined || found.value === undefined
@@ -106,16 +106,23 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
     closeDialog();
     go({ view: 'session', agentId, sessionId, entry: entryId });
   };
+  const run = (offer: Offer): void => {
+    closeDialog();
+    offer.run();
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     // Enter confirms the input method's suggestion.
     if (event.isComposing) return;
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-    if (step !== 0 && hits.length > 0) {
+    if (step !== 0 && ids.length > 0) {
       event.preventDefault();
-      chosen.value = hits[(at + step + hits.length) % hits.length]?.id;
+      chosen.value = ids[(at + step + ids.length) % ids.length];
     }
-    const hit = hits[at];
-    if (event.key === 'Enter' && hit !== undefined) open(hit);
+    if (event.key !== 'Enter') return;
+    const offer = offers[at];
+    const hit = hits[at - offers.length];
+    if (offer !== undefined) run(offer);
+    else if (hit !== undefined) open(hit);
   };
   return (
     <Dialog title={t('search')} bare wide>
@@ -125,11 +132,11 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
           type="text"
           enterkeyhint="search"
           autofocus
-          placeholder={t('searchHint')}
+          placeholder={t('palette')}
           aria-label={t('search')}
           aria-controls="hits"
           aria-autocomplete="list"
-          aria-activedescendant={hits.length > 0 ? `hit-${at}` : undefined}
+          aria-activedescendant={ids.length > 0 ? `hit-${at}` : undefined}
           value={text.value}
           onInput={(event) => {
             text.value = event.currentTarget.value;
@@ -154,7 +161,23 @@ export function SearchDialog({ begin = '' }: { readonly begin?: string | undefin
         )}
       </div>
       <div id="hits" class="hits" role="listbox" aria-label={t('search')}>
-        {hits.map((hit, i) => {
+        {offers.map((offer, i) => (
+          <div
+            key={offer.id}
+            id={`hit-${i}`}
+            class="offer"
+            role="option"
+            tabIndex={-1}
+            aria-selected={i === at}
+            onClick={() => run(offer)}
+          >
+            <Icon name={offer.icon} />
+            <b>{offer.label}</b>
+            {offer.note !== undefined && <span class="notes">{offer.note}</span>}
+          </div>
+        ))}
+        {hits.map((hit, j) => {
+          const i = offers.length + j;
           const session = hit.session ?? knownSession(hit.sessionId);
           const where = session && channelOf(session);
           return (

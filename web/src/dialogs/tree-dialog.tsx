@@ -20,9 +20,14 @@ export function TreeDialog({ conversation }: { readonly conversation: Conversati
   }, [conversation]);
   return (
     <Dialog title={t('tree')} wide>
+      {list.value.length === 1 && <p class="hint">{t('treeNone')}</p>}
       <ol class="branches">
         {list.value.map(({ depth, leaf, first, count, isCurrent }) => (
-          <li key={first.id} style={{ 'margin-inline-start': `${Math.min(depth, 8) * 20}px` }}>
+          <li
+            key={first.id}
+            class={depth > 0 ? 'branch' : undefined}
+            style={{ 'margin-inline-start': `${Math.min(depth, 8) * 24}px` }}
+          >
             <button
               type="button"
               class={isCurrent ? 'here' : undefined}

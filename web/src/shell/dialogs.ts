@@ -4,7 +4,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 
 /** What is open in front of the page; one at a time. */
 export type DialogState =
-  | { readonly kind: 'keys' | 'settings' }
+  | { readonly kind: 'keys' | 'settings' | 'help' }
   | { readonly kind: 'search'; readonly text?: string }
   | { readonly kind: 'compact' | 'tree' | 'rename'; readonly conversation: Conversation }
   | { readonly kind: 'explain'; readonly conversation: Conversation; readonly turnId: string }

@@ -1,10 +1,12 @@
 import type { JSX } from 'preact';
 import type { Conversation } from '../conversation/conversation.ts';
+import { sayLastAgain } from '../conversation/steps.ts';
 import { type AnswerItem, costOf } from '../conversation/transcript-items.ts';
 import { cost, fullTime, modelName, shortCount, shortTime } from '../i18n/format.ts';
 import { t } from '../i18n/strings.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { BranchSwitcher } from './branch-switcher.tsx';
 import { answerEntries } from './menu-entries.ts';
@@ -22,6 +24,8 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
   const { row, tools, turn } = item;
   const { thinking, text } = readContent(row.content, row.text);
   const spent = costOf(row.usage);
+  const isLast = conversation.history.rows.value.findLast(({ role }) => role === 'assistant')?.id === row.id;
+  const canRegenerate = isLast && turn !== undefined && conversation.canSayAgain;
   const facts = [
     row.usage === undefined
       ? ''
@@ -29,24 +33,25 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
     spent === undefined ? '' : cost(spent),
   ].filter((fact) => fact !== '');
   return (
-    <article class={row.compacted === true ? 'message answer compacted' : 'message answer'}>
+    <article
+      class={['message answer', row.compacted === true && 'compacted', item.isContinued && 'continued']
+        .filter(Boolean)
+        .join(' ')}
+    >
       <header>
-        <b>{row.model === undefined ? t('answer') : modelName(row.model)}</b>
+        {item.isContinued !== true && <b>{row.model === undefined ? t('answer') : modelName(row.model)}</b>}
         <Position row={row} />
         {conversation.pins.value.has(row.id) && <Pinned />}
-        <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
-          {shortTime(row.timestamp)}
-        </time>
+        {item.isContinued !== true && (
+          <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
+            {shortTime(row.timestamp)}
+          </time>
+        )}
         {facts.length > 0 && (
           <span class="facts" title={row.model}>
             {facts.join(' · ')}
           </span>
         )}
-        <BranchSwitcher conversation={conversation} fork={item.fork} />
-        <span class="actions">
-          {text !== '' && <CopyButton text={text} />}
-          <Menu label={t('actions')} entries={() => answerEntries(conversation, item)} />
-        </span>
       </header>
       {thinking !== '' && <Thinking text={thinking} />}
       {text !== '' && <Markdown text={text} />}
@@ -71,6 +76,24 @@ export function Answer({ conversation, item }: AnswerProps): JSX.Element {
       {turn === undefined && row.stopReason === 'error' && (
         <p class="ended wrong">{t('turnFailed', row.error ?? '')}</p>
       )}
+      <footer class="under">
+        <BranchSwitcher conversation={conversation} fork={item.fork} />
+        <span class="actions">
+          {text !== '' && <CopyButton text={text} />}
+          {canRegenerate && (
+            <button
+              type="button"
+              class="quiet small"
+              aria-label={t('retry')}
+              title={t('retry')}
+              onClick={() => void sayLastAgain(conversation)}
+            >
+              <Icon name="retry" />
+            </button>
+          )}
+          <Menu label={t('actions')} entries={() => answerEntries(conversation, item)} />
+        </span>
+      </footer>
     </article>
   );
 }

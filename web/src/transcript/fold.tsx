@@ -49,7 +49,7 @@ export function Fold({ conversation, compaction, isOpen, onToggle }: FoldProps):
           </button>
           {recall !== undefined && (
             <button type="button" aria-expanded={shown.value === 'recall'} onClick={() => toggle('recall')}>
-              {t('recall')} {recall.found}/{recall.total}
+              {t('lostFacts', recall.found, recall.total)}
             </button>
           )}
           <button type="button" aria-expanded={isOpen} onClick={onToggle}>

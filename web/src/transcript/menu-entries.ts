@@ -1,10 +1,13 @@
 import type { HistoryRow } from 'reprise/client';
+import { dropCookie } from '../api/api.ts';
 import { signOut } from '../api/auth.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { startEditing } from '../conversation/editing.ts';
+import { shareSession } from '../conversation/share.tsx';
 import {
   exportSession,
   forkAt,
+  pinSession,
   redoStep,
   removeSession,
   restoreSession,
@@ -17,6 +20,7 @@ import { t } from '../i18n/strings.ts';
 import { dialog } from '../shell/dialogs.ts';
 import { formatRoute } from '../shell/route.ts';
 import { say } from '../shell/toasts.ts';
+import { isPinned } from '../sidebar/session-groups.ts';
 import { copyText } from '../ui/copy-text.ts';
 import type { MenuEntry } from '../ui/menu.tsx';
 
@@ -29,13 +33,20 @@ export function pageEntries(): MenuEntry[] {
   return [
     { label: t('settings'), icon: 'eye', run: open('settings') },
     { label: t('keys'), icon: 'keys', run: open('keys') },
-    { label: t('signOut'), icon: 'out', run: signOut },
+    { label: t('signOut'), icon: 'out', run: leave },
   ];
+}
+
+function leave(): void {
+  dropCookie();
+  signOut();
 }
 
 export function sessionEntries(conversation: Conversation): MenuEntry[] {
   if (isDeleted(conversation))
     return [{ label: t('restore'), icon: 'undo', run: () => void restoreSession(conversation) }];
+  const view = conversation.history.view.value;
+  const isTop = view !== undefined && isPinned(view);
   const open =
     (kind: 'rename' | 'tree' | 'compact'): (() => void) =>
     () => {
@@ -45,7 +56,14 @@ export function sessionEntries(conversation: Conversation): MenuEntry[] {
     { label: t('rename'), icon: 'edit', run: open('rename') },
     { label: t('tree'), icon: 'tree', run: open('tree') },
     { label: t('compact'), icon: 'fold', run: open('compact') },
-    { label: t('export'), icon: 'down', run: () => void exportSession(conversation) },
+    { label: t('exportMarkdown'), icon: 'down', run: () => void shareSession(conversation, 'md') },
+    { label: t('exportHtml'), icon: 'link', run: () => void shareSession(conversation, 'html') },
+    { label: t('exportJson'), icon: 'down', run: () => void exportSession(conversation) },
+    {
+      label: t(isTop ? 'unpinSession' : 'pinSession'),
+      icon: 'pin',
+      run: () => void pinSession(conversation, !isTop),
+    },
     { label: t('forkAll'), icon: 'fork', run: () => void forkAt(conversation) },
     { label: t('undoTurn'), icon: 'undo', run: () => void undoStep(conversation) },
     { label: t('redo'), icon: 'retry', run: () => void redoStep(conversation) },

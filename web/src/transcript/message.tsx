@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { HistoryRow } from 'reprise/client';
 import type { Conversation } from '../conversation/conversation.ts';
+import { startEditing } from '../conversation/editing.ts';
 import type { ForkPlace } from '../conversation/transcript-items.ts';
 import { type Spoken, whoSaid } from '../conversation/who-said.ts';
 import { fullTime, shortTime } from '../i18n/format.ts';
@@ -35,13 +36,26 @@ export function Message({ conversation, row, fork }: MessageProps): JSX.Element 
         <time dateTime={row.timestamp} title={fullTime(row.timestamp)}>
           {shortTime(row.timestamp)}
         </time>
-        <BranchSwitcher conversation={conversation} fork={fork} />
-        <span class="actions">
-          <Menu label={t('actions')} entries={() => messageEntries(conversation, row)} />
-        </span>
       </header>
       {isUser ? <Said text={said} /> : <Markdown text={row.text} />}
       {Array.isArray(row.content) && <Pictures conversation={conversation} content={row.content} />}
+      <footer class="under">
+        <BranchSwitcher conversation={conversation} fork={fork} />
+        <span class="actions">
+          {isUser && !conversation.isClosed && !conversation.isBusy && (
+            <button
+              type="button"
+              class="quiet small"
+              aria-label={t('edit')}
+              title={t('edit')}
+              onClick={() => startEditing(conversation, row)}
+            >
+              <Icon name="edit" />
+            </button>
+          )}
+          <Menu label={t('actions')} entries={() => messageEntries(conversation, row)} />
+        </span>
+      </footer>
     </article>
   );
 }

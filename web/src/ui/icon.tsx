@@ -29,10 +29,23 @@ const PATHS = {
   link: 'M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1',
   tree: 'M6 4v16M6 8h8a3 3 0 0 1 3 3v9',
   keys: 'M3 7h18v10H3zM7 11h.01M12 11h.01M17 11h.01M8 14h8',
+  expand: 'M7 10l5 5 5-5',
+  blank: 'M0 0',
+  sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2',
   out: 'M10 4H5v16h5M14 8l5 4-5 4M19 12H9',
 } as const;
 
 export type IconName = keyof typeof PATHS;
+
+/** The mark of the product: an arrow that returns, around a point. */
+export function Logo(): JSX.Element {
+  return (
+    <svg class="logo" viewBox="0 0 24 24" aria-hidden="true">
+      <path d="M5 8a8 8 0 1 1-1 6M5 3v5h5" />
+      <circle cx="12" cy="12" r="2.2" />
+    </svg>
+  );
+}
 
 export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   return (

@@ -8,6 +8,9 @@ export interface MenuEntry {
   readonly icon: IconName;
   readonly run: () => void;
   readonly danger?: boolean;
+  /** Smaller, after the label. */
+  readonly note?: string;
+  readonly isChosen?: boolean;
 }
 
 export interface MenuProps {
@@ -15,10 +18,13 @@ export interface MenuProps {
   /** Asked for while it is open. */
   readonly entries: () => readonly MenuEntry[];
   readonly icon?: IconName;
+  /** Shown on the button instead of an icon alone. */
+  readonly text?: string;
+  readonly onOpen?: () => void;
 }
 
 /** A popover of the browser: above everything, closed by Escape or a click elsewhere. */
-export function Menu({ label, entries, icon = 'more' }: MenuProps): JSX.Element {
+export function Menu({ label, entries, icon = 'more', text, onOpen }: MenuProps): JSX.Element {
   const id = useId();
   const isOpen = useSignal(false);
   const button = useRef<HTMLButtonElement>(null);
@@ -45,13 +51,20 @@ export function Menu({ label, entries, icon = 'more' }: MenuProps): JSX.Element 
       <button
         ref={button}
         type="button"
-        class="quiet small"
-        aria-label={label}
+        class={text === undefined ? 'quiet small' : 'quiet small chip'}
+        aria-label={text === undefined ? label : `${label}: ${text}`}
         title={label}
         popovertarget={id}
         aria-haspopup="menu"
       >
-        <Icon name={icon} />
+        {text === undefined ? (
+          <Icon name={icon} />
+        ) : (
+          <>
+            <span class="short">{text}</span>
+            <Icon name="expand" />
+          </>
+        )}
       </button>
       <div
         ref={list}
@@ -62,6 +75,7 @@ export function Menu({ label, entries, icon = 'more' }: MenuProps): JSX.Element 
         aria-label={label}
         onToggle={(event) => {
           isOpen.value = event.newState === 'open';
+          if (isOpen.value) onOpen?.();
         }}
         onKeyDown={onKeyDown}
       >
@@ -84,19 +98,21 @@ function Items({ entries, onShown, onChosen }: ItemsProps): JSX.Element {
   useLayoutEffect(onShown, [entries.length]);
   return (
     <>
-      {entries.map(({ label, icon, run, danger = false }) => (
+      {entries.map(({ label, icon, run, danger = false, note, isChosen }) => (
         <button
           key={label}
           type="button"
-          role="menuitem"
+          role={isChosen === undefined ? 'menuitem' : 'menuitemradio'}
+          aria-checked={isChosen}
           class={danger ? 'danger' : undefined}
           onClick={() => {
             onChosen();
             run();
           }}
         >
-          <Icon name={icon} />
-          {label}
+          <Icon name={isChosen === true ? 'check' : icon} />
+          <span>{label}</span>
+          {note !== undefined && <span class="notes">{note}</span>}
         </button>
       ))}
     </>

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Conversation as Channel, ConversationLine } from 'reprise/client';
 import { attempt, client } from '../../api/api.ts';
-import { saveFile } from '../../conversation/steps.ts';
+import { saveFile } from '../../conversation/share.tsx';
 import { fullTime, shortTime } from '../../i18n/format.ts';
 import { t } from '../../i18n/strings.ts';
 import { Markdown } from '../../markdown/markdown.tsx';
@@ -29,7 +29,11 @@ export function ChannelDrawer({ channel, wish, onClose }: ChannelDrawerProps): J
     void attempt(() => view.open(wish));
   }, [view]);
   const save = async (): Promise<void> =>
-    saveFile(`${channelType}-${channelId}.jsonl`, await channelLines(client.value, channel));
+    saveFile(
+      `${channelType}-${channelId}.jsonl`,
+      await channelLines(client.value, channel),
+      'application/x-ndjson',
+    );
   const lines = view.lines.value;
   const matches = view.matches.value;
   const wanted = matches?.numbers[matches.at];

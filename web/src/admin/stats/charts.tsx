@@ -26,14 +26,15 @@ interface BarsProps {
 export function Tiles({
   tiles,
 }: {
-  readonly tiles: readonly (readonly [name: string, value: string])[];
+  readonly tiles: readonly (readonly [name: string, value: string, note?: string])[];
 }): JSX.Element {
   return (
     <dl class="tiles">
-      {tiles.map(([name, value]) => (
+      {tiles.map(([name, value, note = '']) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
+          {note !== '' && <dd class="notes">{note}</dd>}
         </div>
       ))}
     </dl>

@@ -22,6 +22,7 @@ export function StatsView(): JSX.Element {
   const period = useSignal(30);
   const stats = useSignal<StatsAnswer | undefined>(undefined);
   const usage = useSignal<UsageOverview | undefined>(undefined);
+  const previous = useSignal<UsageOverview | undefined>(undefined);
   const largest = useSignal<readonly SessionView[]>([]);
   useEffect(() => {
     void attempt(async () => {
@@ -30,9 +31,16 @@ export function StatsView(): JSX.Element {
     });
   }, []);
   useSignalEffect(() => {
-    const from = firstDay(period.value, new Date());
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;
+    const now = new Date();
+    const from = firstDay(period.value, now);
+    previous.value = undefined;
+    void attempt(async () => {
+      const before = { from: firstDay(2 * period.value, now), to: firstDay(period.value + 1, now) };
+      const report = await client.peek().usage(before);
+      if (!isOver) previous.value = report;
+    });
     let again = AGAIN_MS;
     const look = (): void =>
       void attempt(async () => {
@@ -71,7 +79,12 @@ export function StatsView(): JSX.Element {
         </div>
       </header>
       <div class="scroll charts" tabIndex={0} role="region" aria-label={t('stats')}>
-        {stats.value !== undefined && <Tiles tiles={standing(stats.value)} />}
+        <Tiles
+          tiles={[
+            ...(usage.value === undefined ? [] : spent(usage.value, previous.value)),
+            ...(stats.value === undefined ? [] : standing(stats.value)),
+          ]}
+        />
         {usage.value !== undefined && <Usage of={usage.value} />}
         {largest.value.length > 0 && <Largest of={largest.value} />}
       </div>
@@ -121,17 +134,6 @@ function Usage({ of }: { readonly of: UsageOverview }): JSX.Element {
     }));
   return (
     <>
-      <Tiles
-        tiles={[
-          [t('tokensHead'), shortCount(total.totalTokens)],
-          ...(isPriced ? [[t('cost'), cost(total.cost)] as const] : []),
-          [t('turns'), shortCount(total.turns)],
-          [t('statFailed'), shortCount(total.failed)],
-          [t('statGuard'), shortCount(total.guardSteps)],
-          [t('statCompactions'), shortCount(total.compactions)],
-          [t('statRepairs'), shortCount(total.repairs)],
-        ]}
-      />
       {progress !== undefined && progress.total > 0 && (
         <p class="hint" role="status">
           {t('statPart', shortCount(progress.done), shortCount(progress.total))}
@@ -159,6 +161,31 @@ function Usage({ of }: { readonly of: UsageOverview }): JSX.Element {
       )}
     </>
   );
+}
+
+/** Figures of the period, with their change against the one before. */
+function spent(
+  { total }: UsageOverview,
+  previous: UsageOverview | undefined,
+): readonly (readonly [name: string, value: string, note?: string])[] {
+  const before = previous?.complete === true ? previous.total : undefined;
+  const isPriced = total.cost > 0;
+  const costNote = isPriced ? change(total.cost, before?.cost) : t('statNoPrice');
+  return [
+    [t('cost'), isPriced ? cost(total.cost) : '–', costNote],
+    [t('tokensHead'), shortCount(total.totalTokens), change(total.totalTokens, before?.totalTokens)],
+    [t('turns'), shortCount(total.turns), change(total.turns, before?.turns)],
+    [t('statFailed'), shortCount(total.failed), change(total.failed, before?.failed)],
+    [t('statGuard'), shortCount(total.guardSteps)],
+    [t('statCompactions'), shortCount(total.compactions)],
+    [t('statRepairs'), shortCount(total.repairs)],
+  ];
+}
+
+function change(now: number, before: number | undefined): string {
+  if (before === undefined || before === 0) return '';
+  const percent = Math.round(((now - before) / before) * 100);
+  return t('statPrevious', `${percent > 0 ? '+' : ''}${percent}%`);
 }
 
 function standing(stats: StatsAnswer): readonly (readonly [name: string, value: string])[] {
