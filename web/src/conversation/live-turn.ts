@@ -39,6 +39,7 @@ export type LiveNote =
   | {
       readonly kind: 'retry';
       readonly attempt: number;
+      readonly delayMs: number;
       readonly reason: string;
       readonly why?: Message | undefined;
     }
@@ -92,6 +93,7 @@ export function hearEvent(turn: LiveTurn, event: StreamEvent): LiveTurn {
           note: {
             kind: 'retry',
             attempt: (event.attempt ?? 1) + 1,
+            delayMs: event.delayMs ?? 0,
             reason: event.reason ?? '',
             why: event.why,
           },

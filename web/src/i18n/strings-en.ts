@@ -11,7 +11,7 @@ export const EN = {
   send: 'Send',
   stop: 'Stop',
   attach: 'Add images or text files',
-  retrying: 'Retrying (attempt {})… {}',
+  retrying: 'Retrying in {} s (attempt {})… {}',
   position: 'Position in the conversation',
   removeImage: 'Remove image {}',
   waiting: '{} queued',

@@ -11,7 +11,7 @@ export const ZH: Words = {
   send: '发送',
   stop: '停止',
   attach: '添加图片或文本文件',
-  retrying: '正在重试（第 {} 次）… {}',
+  retrying: '{} 秒后重试（第 {} 次）… {}',
   position: '在对话中的位置',
   removeImage: '移除图片 {}',
   waiting: '{} 条排队中',

@@ -1,4 +1,6 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { LiveNote, LivePart } from '../conversation/live-turn.ts';
 import { modelName, shortCount } from '../i18n/format.ts';
@@ -43,8 +45,25 @@ function Part({ part, isLast }: { readonly part: LivePart; readonly isLast: bool
     case 'call':
       return <ToolRow name={part.name} input={part.input} result={part.result} />;
     case 'note':
-      return <p class="note pre">{noteText(part.note)}</p>;
+      return part.note.kind === 'retry' ? (
+        <Retry note={part.note} />
+      ) : (
+        <p class="note pre">{noteText(part.note)}</p>
+      );
   }
+}
+
+/** Counts down to the next attempt. */
+function Retry({ note }: { readonly note: Extract<LiveNote, { kind: 'retry' }> }): JSX.Element {
+  const left = useSignal(Math.ceil(note.delayMs / 1000));
+  useEffect(() => {
+    const until = performance.now() + note.delayMs;
+    const timer = setInterval(() => {
+      left.value = Math.max(0, Math.ceil((until - performance.now()) / 1000));
+    }, 250);
+    return () => clearInterval(timer);
+  }, [note]);
+  return <p class="note pre">{t('retrying', left.value, note.attempt, causeText(note.reason, note.why))}</p>;
 }
 
 function noteText(note: LiveNote): string {
@@ -60,7 +79,7 @@ function noteText(note: LiveNote): string {
         ? t('shortened', note.results ?? 0)
         : causeText(note.reason ?? note.step, note.why);
     case 'retry':
-      return t('retrying', note.attempt, causeText(note.reason, note.why));
+      return causeText(note.reason, note.why);
     case 'command':
       return answerText(note.answer);
   }
