@@ -84,7 +84,9 @@ describe('the sign-in cookie', () => {
       headers: { authorization: 'Bearer a-wrong-token-that-is-long-enough' },
     });
     expect([wrong.status, wrong.headers.get('set-cookie')]).toEqual([401, null]);
-    const out = await fetch(`${served.url}/api/sign-out`, { method: 'POST' });
+    const { cookie } = await signIn();
+    const headers = { cookie, origin: served.url };
+    const out = await fetch(`${served.url}/api/sign-out`, { method: 'POST', headers });
     expect(out.headers.get('set-cookie')).toMatch(/^reprise-\d+=; Max-Age=0/);
   });
 

@@ -117,5 +117,5 @@ function asPage(title: string, rows: readonly HistoryRow[], view: SessionView | 
     page.body.append(page.importNode(article, true));
     render(null, article);
   }
-  return `<!doctype html>\n${page.documentElement.outerHTML}\n`;
+  return `<!doctype html>\n${new XMLSerializer().serializeToString(page.documentElement)}\n`;
 }

@@ -40,7 +40,7 @@ export type IconName = keyof typeof PATHS;
 /** The mark of the product: an arrow that returns, around a point. */
 export function Logo(): JSX.Element {
   return (
-    <svg class="logo" viewBox="0 0 24 24" aria-hidden="true">
+    <svg class="icon logo" viewBox="0 0 24 24" aria-hidden="true">
       <path d="M5 8a8 8 0 1 1-1 6M5 3v5h5" />
       <circle cx="12" cy="12" r="2.2" />
     </svg>
