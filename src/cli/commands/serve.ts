@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../../config/load.ts';
 import { modelBookFor } from '../../config/model-book-for.ts';
+import { listModels } from '../../config/model-list.ts';
 import { openConfiguredStore } from '../../config/open-configured-store.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Reprise } from '../../engine/reprise.ts';
@@ -61,7 +62,7 @@ export async function serveHome(options: Readonly<Record<string, unknown>>): Pro
       logger,
       home: config.home,
       modelByName: (name) => models.load(name),
-      listModels: async () => (await import('../../config/model-list.ts')).listModels(config),
+      listModels: () => listModels(config),
       version: packageVersion(),
       bound,
     });

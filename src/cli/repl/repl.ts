@@ -1,4 +1,5 @@
 import type { ModelBook } from '../../config/model-book.ts';
+import { findModelName, listModels } from '../../config/model-list.ts';
 import type { Config } from '../../config/schema.ts';
 import { chosenModel } from '../../engine/agents/session-models.ts';
 import { type CommandResult, oneLine } from '../../engine/commands/command-context.ts';
@@ -243,9 +244,8 @@ export class Repl {
       listedModels: this.#listedModels,
       modelByName: (name) => models.load(name),
       ...(config !== undefined && {
-        listModels: async () => (await import('../../config/model-list.ts')).listModels(config),
-        fullModelName: async (name: string) =>
-          (await import('../../config/model-list.ts')).findModelName(name, config),
+        listModels: () => listModels(config),
+        fullModelName: (name: string) => findModelName(name, config),
       }),
     });
     if (result.copy !== undefined && !copyToClipboard(result.copy))

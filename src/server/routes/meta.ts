@@ -78,7 +78,7 @@ export function registerMeta(app: ServerApp, context: ServerContext): void {
     body: signInRequest,
     answer: { schema: signInAnswer, description: 'The cookie is set' },
     run: ({ body: { keep }, c }) => {
-      const { cookieValue } = context.token;
+      const cookieValue = context.token?.cookieValue;
       if (cookieValue !== undefined) setSignInCookie(c, cookieValue, { keep });
       return c.json({ signedIn: cookieValue !== undefined });
     },

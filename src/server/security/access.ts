@@ -77,7 +77,14 @@ export const ROUTES: readonly RouteRow[] = [
   ...rows('anyone', 'GET /healthz', 'GET /', 'GET /assets/{file}'),
   ...rows('anyone', 'GET /docs', 'GET /docs/docs.js', 'GET /docs/docs.css'),
   ...rows('owner', 'GET /readyz', 'GET /metrics', 'GET /api/stats'),
-  ...rows('reader', 'GET /openapi.json', 'GET /api/agents', 'GET /api/models', 'GET /api/commands', 'GET /api/search'),
+  ...rows(
+    'reader',
+    'GET /openapi.json',
+    'GET /api/agents',
+    'GET /api/models',
+    'GET /api/commands',
+    'GET /api/search',
+  ),
   ...rows('owner', 'GET /api/usage', 'POST /api/sign-in', 'POST /api/sign-out'),
   ...rows('reader', 'GET /api/sessions', 'GET /api/agents/{agentId}/sessions'),
   ...SESSION_PATHS.flatMap((path) =>
