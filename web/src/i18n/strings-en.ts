@@ -266,9 +266,8 @@ export const EN = {
   statNoPrice: 'no prices are configured',
   treeNone: 'This conversation has no branches. Editing or regenerating a message creates one.',
   helpTitle: 'Commands',
-  lostFacts: '{} of {} exact facts kept',
+  lostFacts: '{} of {} details kept',
   recallWhat:
-    'Exact facts are numbers, names, dates and codes of the original messages. The rest is only in the original messages.',
-  partMargin: 'Safety margin of the estimate',
+    'Details are paths, links, ids, numbers, code and open questions. What the summary lost is still in the original messages.',
   export: 'Export',
 } as const;

@@ -260,8 +260,7 @@ export const ZH: Words = {
   statNoPrice: '未配置价格',
   treeNone: '此对话没有分支。编辑或重新生成消息会创建分支。',
   helpTitle: '命令',
-  lostFacts: '保留了 {} / {} 项确切内容',
-  recallWhat: '确切内容指原消息中的数字、名称、日期和代码。其余内容只在原消息中。',
-  partMargin: '估算的安全余量',
+  lostFacts: '保留了 {} / {} 项细节',
+  recallWhat: '细节指路径、链接、编号、数字、代码和未决问题。摘要遗漏的内容仍在原消息中。',
   export: '导出',
 };
