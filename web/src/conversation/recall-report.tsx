@@ -7,7 +7,6 @@ export function RecallReport({ found, total, missing }: Recall): JSX.Element {
   return (
     <>
       <p>{t('recallLine', found, total)}</p>
-      <p class="hint">{t('recallWhat')}</p>
       {found < total && <p class="label">{t('recallMissing', total - found)}</p>}
       {missing.length > 0 && (
         <ul class="lost" tabIndex={0}>

@@ -54,7 +54,6 @@ export const EN = {
   compactionUndone: 'Compaction undone',
   compacting: 'Compacting older messages ({} tokens)…',
   summary: 'Summary',
-  recall: 'Details kept',
   originals: 'Original messages',
   compactDone: 'Compacted: {} → {} tokens',
   context: 'Context',
@@ -267,7 +266,5 @@ export const EN = {
   treeNone: 'This conversation has no branches. Editing or regenerating a message creates one.',
   helpTitle: 'Commands',
   lostFacts: '{} of {} details kept',
-  recallWhat:
-    'Details are paths, links, ids, numbers, code and open questions. What the summary lost is still in the original messages.',
   export: 'Export',
 } as const;

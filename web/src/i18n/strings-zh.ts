@@ -54,7 +54,6 @@ export const ZH: Words = {
   compactionUndone: '压缩已撤销',
   compacting: '正在压缩较早的消息（{} 词元）…',
   summary: '摘要',
-  recall: '保留的细节',
   originals: '原消息',
   compactDone: '已压缩：{} → {} 词元',
   context: '上下文',
@@ -261,6 +260,5 @@ export const ZH: Words = {
   treeNone: '此对话没有分支。编辑或重新生成消息会创建分支。',
   helpTitle: '命令',
   lostFacts: '保留了 {} / {} 项细节',
-  recallWhat: '细节指路径、链接、编号、数字、代码和未决问题。摘要遗漏的内容仍在原消息中。',
   export: '导出',
 };
