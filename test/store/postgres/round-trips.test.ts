@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { openStore } from '../../../src/config/open.ts';
+import type { TurnPlan } from '../../../src/store/port/turns.ts';
 import { type StoreContext, transaction } from '../../../src/store/postgres/connection/transaction.ts';
 import { receive } from '../../../src/store/postgres/write/inbox.ts';
+import { beginTurn } from '../../../src/store/postgres/write/turns.ts';
 import { uuidv7 } from '../../../src/store/shared/uuid.ts';
 import { freshDatabase } from '../../support/postgres/postgres.ts';
 import { nodeOn } from '../../support/postgres/postgres-node.ts';
@@ -65,4 +67,27 @@ test('a message is accepted in two round trips, also when its session is held an
   const pending = await store.inbox.pending(sessionId);
   expect(pending.map(({ body }) => body['text'])).toEqual(['1', '2']);
   await lease.release({ handOver: true });
+});
+
+test('a turn begins in two round trips: what is compared and written, and the commit', async () => {
+  await using database = await freshDatabase();
+  await using store = await openStore({ kind: 'postgres', url: database.url });
+  const node = nodeOn(database.url);
+  await using _ = node.connections;
+  node.connections.opened();
+  const sessionKey = 'agent:main:main';
+  const { sessionId, inboxId } = await store.inbox.receive({ sessionKey, source: 's', body: { text: 'hi' } });
+  const entries = [{ type: 'message', message: { role: 'user', content: 'hi' } }];
+  const plan: TurnPlan = {
+    turnId: 't',
+    openRows: [{ inboxId, state: 'accepted' }],
+    lead: inboxId,
+    inputs: [{ inboxId, entries }],
+    lease: {},
+  };
+  expect(
+    await roundTrips(node, () => transaction(node, (tx) => beginTurn(tx, { ...plan, id: sessionId }))),
+  ).toBe(2);
+  expect(await store.get(sessionId)).toMatchObject({ messageCount: 1, active: true });
+  expect((await store.inbox.get(inboxId)).state).toBe('running');
 });

@@ -2,7 +2,7 @@ import { formatSessionKey, parseSessionKey } from '../../../keys/session-key.ts'
 import type { Sql } from '../connection/connections.ts';
 import type { Tx } from '../connection/tx.ts';
 import { lockIfThere, type SessionRow } from '../rows.ts';
-import { shortName } from '../short-name.ts';
+import { shortName, shortNameOf } from '../short-name.ts';
 
 /** The session that a key points to; an empty id means that it points to none now. */
 export interface ActiveRow {
@@ -82,4 +82,14 @@ function keyColumns(key: string): [key: string, wholeKey: string | null] {
 
 export function canonicalKey(key: string): string {
   return formatSessionKey(parseSessionKey(key));
+}
+
+/** Whether the key of this session leads to it. For several statements that are sent at once. */
+export async function isActiveSession(tx: Tx, id: string): Promise<boolean> {
+  const rows = await tx.query(
+    `SELECT 1 AS one FROM reprise.sessions AS s
+     JOIN reprise.active AS a ON a.key = ${shortNameOf('s.key')} AND a.session_id = s.id WHERE s.id = $1`,
+    [id],
+  );
+  return rows.length > 0;
 }

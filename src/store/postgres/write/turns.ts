@@ -16,7 +16,7 @@ import {
 import { DEFAULT_LEASE_TTL_MS } from '../../shared/store-lease.ts';
 import type { Tx } from '../connection/tx.ts';
 import { lockSession, type SessionRow } from '../rows.ts';
-import { activeSession } from './active.ts';
+import { isActiveSession } from './active.ts';
 import { append } from './append.ts';
 import { settleRows } from './inbox.ts';
 import { findItems, lockOpen, oldestAccepted, runRow } from './inbox-rows.ts';
@@ -31,16 +31,14 @@ export async function beginTurn(tx: Tx, request: BeginRequest): Promise<TurnStar
   const { id, turnId, openRows, lead: leadId, inputs, lease } = request;
   // A node that is frozen inside a transaction keeps the row locked.
   tx.run(`SET LOCAL lock_timeout = ${MIN_LOCK_MS}`);
-  const row = await lockSession(tx, id);
-  // Sent together, after the session is locked: a sender that adds a message waits for this transaction.
-  const [open, keys, active, epochNow] = await Promise.all([
+  const inputIds = inputs.map(({ inboxId }) => inboxId);
+  // Sent together. The first statement locks the session, and a sender that adds a message waits for that lock, so the
+  // others see all messages before this transaction.
+  const [row, open, keys, isActive, epochNow] = await Promise.all([
+    lockSession(tx, id),
     lockOpen(tx, id),
-    knownKeys(
-      tx,
-      row,
-      inputs.map(({ inboxId }) => inboxId),
-    ),
-    activeSession(tx, row.key),
+    knownKeys(tx, id, inputIds),
+    isActiveSession(tx, id),
     ownEpoch(tx, id),
   ]);
   const rows = turnRows(open.map(({ item }) => item));
@@ -68,12 +66,12 @@ export async function beginTurn(tx: Tx, request: BeginRequest): Promise<TurnStar
     if (inboxId !== leadId) await settleRows(tx, [mergedInto(inboxId, leadId)]);
   }
   const lead = isAgain ? item : { ...item, state: 'running' as const, attempts: item.attempts + 1 };
-  return { epoch, record: recordOf(row, active === id), lead, receipts };
+  return { epoch, record: recordOf(row, isActive), lead, receipts };
 }
 
 async function knownKeys(
   tx: Tx,
-  { id }: SessionRow,
+  id: string,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, KnownKey>> {
   if (keys.length === 0) return new Map();
