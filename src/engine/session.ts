@@ -3,7 +3,7 @@ import type { Pin } from '../compaction/pins.ts';
 import { contextBudget } from '../context/budget.ts';
 import { failure } from '../messages/failure.ts';
 import { loadBlobs } from '../store/copy/load-blobs.ts';
-import type { InboxReceipt } from '../store/port/inbox.ts';
+import type { InboxItem, InboxReceipt } from '../store/port/inbox.ts';
 import type {
   ChangeOptions,
   EntryPage,
@@ -29,7 +29,7 @@ import { type SayAgainOptions, sayAgain } from './history/say-again.ts';
 import { type SessionMessage, sessionMessages } from './history/session-messages.ts';
 import { type StepRequest, takeStep, type UndoResult } from './history/take-step.ts';
 import { type BranchPlace, branchStep, type EntryStep, redoStep, undoStep } from './history/undo.ts';
-import { bodyOf, type UserInput, withTicket } from './intake/inbound.ts';
+import { bodyOf, newItem, type UserInput, withTicket } from './intake/inbound.ts';
 import { earlierKey, findRequested, type Keyed, requestKey } from './intake/keyed-request.ts';
 import type { QueueMode } from './schedule/queue.ts';
 import type { SessionFrame, SessionRunner } from './schedule/session-runner.ts';
@@ -102,6 +102,7 @@ export class Session {
   send(input: string | UserInput, options: SendOptions = {}): TurnStream {
     const { idempotencyKey, source = 'library', signal, queueMode = 'followup' } = options;
     const { store, options: engine } = this.#context;
+    let body: JsonObject | undefined;
     const accept = async (): Promise<InboxReceipt> => {
       checkNames('send', options, ['idempotencyKey', 'source', 'signal', 'queueMode', ...TURN_SETTINGS]);
       const said = { ...bodyOf(input), ...turnBody(options) };
@@ -110,15 +111,16 @@ export class Session {
       // A program waits for each of its answers, so no queue limit drops its messages.
       const own = queueMode === 'followup' ? undefined : engine.queueFor(await this.record());
       const mode = queueMode === 'session' ? (own?.mode ?? 'followup') : queueMode;
-      // No debounce: the caller waits for this answer and sends nothing more.
-      const body = withTicket(said, { mode, debounceMs: 0, at: engine.clock.now().getTime() });
+      // The caller waits for this answer and sends nothing more.
+      body = withTicket(said, { mode, debounceMs: 0, at: engine.clock.now().getTime() });
       const keyed = idempotencyKey === undefined ? {} : { idempotencyKey, digest: JSON.stringify(said) };
       const limits = own === undefined ? {} : { queue: { cap: own.cap, drop: own.drop } };
-      const inbound = { sessionKey: this.key, sessionId: this.id, source, body, ...limits };
-      return store.inbox.receive({ ...inbound, ...keyed });
+      const to = { sessionKey: this.key, sessionId: this.id, source };
+      return store.inbox.receive({ ...to, body, ...limits, ...keyed });
     };
-    // A followup is never joined to a turn that runs, so it needs its own turn.
-    return this.#start(signal, accept, { mayWait: queueMode !== 'followup' });
+    // A followup has its own turn. Its row is known here, so it is not read again.
+    const isOwn = queueMode === 'followup';
+    return this.#start(signal, accept, (receipt) => (isOwn && body ? newItem(receipt, body) : undefined));
   }
 
   /** Sends the last message again, or with a new text; the old answer stays as a branch. */
@@ -306,7 +308,7 @@ export class Session {
   #start(
     signal: AbortSignal | undefined,
     accept: () => Promise<InboxReceipt>,
-    { mayWait = true }: { readonly mayWait?: boolean } = {},
+    due: (receipt: InboxReceipt) => InboxItem | undefined = () => undefined,
   ): TurnStream {
     const { store, hub, inboxSignal, closed, options } = this.#context;
     return startTurn({
@@ -321,7 +323,7 @@ export class Session {
         this.#context.assertOpen();
         return accept();
       },
-      run: (receipt) => this.#runner.wake(mayWait || !receipt.fresh ? {} : { due: receipt }),
+      run: (receipt) => this.#runner.wake({ due: due(receipt) }),
       stop: ({ inboxId }) => this.#stopItem(inboxId),
     });
   }

@@ -1,5 +1,6 @@
 import type { Inbox, InboxItem } from '../../src/exports/store.ts';
 import type { Store } from '../../src/index.ts';
+import type { TurnPlan } from '../../src/store/port/turns.ts';
 
 /** A store whose named methods do something else. */
 export function over(store: Store, methods: Partial<Store>, inbox: Partial<Inbox> = {}): Store {
@@ -119,7 +120,12 @@ export const BROKEN: Readonly<Record<string, (store: Store) => Store>> = {
           return store.append(id, entries, { ...options, ...(isHeld && { epoch: current }) });
         },
         turns: {
-          begin: (id, plan) => store.turns.begin(id, plan),
+          async begin(id, plan) {
+            const { epoch } = await store.get(id);
+            const isHeld = (await store.leases()).some(({ sessionId }) => sessionId === id);
+            const lease: TurnPlan['lease'] = isHeld ? { epoch } : {};
+            return store.turns.begin(id, 'epoch' in plan.lease ? { ...plan, lease } : plan);
+          },
           async end({ sessionId }, entries, options) {
             const { epoch } = await store.get(sessionId);
             const isHeld = (await store.leases()).some((lease) => lease.sessionId === sessionId);

@@ -16,7 +16,10 @@ const CASES: Readonly<Record<string, { readonly says: RegExp; readonly seeds: re
   'people of one agent share a session': { says: /share key/, seeds: [1, 2, 3] },
   'the history of another is read': { says: /was told m\d+@k\d+ of/, seeds: [1] },
   'what was said last comes first': { says: /which was accepted first/, seeds: [1] },
-  'nobody looks at epochs': { says: /twice|times|was open|is done/, seeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] },
+  'nobody looks at epochs': {
+    says: /twice|times|was open|is done/,
+    seeds: [1, 22, 23, 31, 35, 48, 2, 3, 4, 5],
+  },
 };
 
 async function findingsOf(seed: number, name?: string): Promise<string[]> {

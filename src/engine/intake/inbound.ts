@@ -1,6 +1,6 @@
 import type { PeerKind } from '../../keys/build.ts';
 import { failure } from '../../messages/failure.ts';
-import type { InboxItem } from '../../store/port/inbox.ts';
+import type { InboxItem, InboxReceipt } from '../../store/port/inbox.ts';
 import type { NewEntry } from '../../store/port/store.ts';
 import type { ImageBlock, TextBlock } from '../../transcript/entry.ts';
 import { isObject, type JsonObject } from '../../transcript/json.ts';
@@ -162,4 +162,27 @@ function markSender(item: InboxItem, text: string): string {
 
 export function withTicket(body: JsonObject, ticket: QueueTicket): JsonObject {
   return { ...body, queue: { ...ticket } };
+}
+
+/** The row of a message that was accepted just now, as the store has it. @returns `undefined` for an earlier message. */
+export function newItem(
+  { inboxId, sessionId, sessionKey, fresh }: InboxReceipt,
+  body: JsonObject,
+): InboxItem | undefined {
+  if (!fresh) return undefined;
+  const createdAt = new Date(ticketAt(body)).toISOString();
+  return {
+    inboxId,
+    sessionId,
+    sessionKey,
+    state: 'accepted',
+    class: 'message',
+    body,
+    attempts: 0,
+    createdAt,
+  };
+}
+
+function ticketAt({ queue }: JsonObject): number {
+  return isObject(queue) && typeof queue['at'] === 'number' ? queue['at'] : 0;
 }

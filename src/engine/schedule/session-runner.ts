@@ -31,8 +31,6 @@ export interface SessionFrame extends RequestFrame {
   readonly toolsByName: ReadonlyMap<string, Tool>;
 }
 
-type DueMessage = Pick<InboxItem, 'sessionKey'>;
-
 const DEFAULT_OUTPUT_TOKENS = 8192;
 
 /** Everything one session does in this process: one turn at a time, in the order its messages were accepted. */
@@ -48,8 +46,10 @@ export class SessionRunner {
   #isAwake = false;
   #isClosed = false;
   #isHeld = false;
-  /** A message that needs a turn of its own now, so that no look at the inbox is needed before the lease is taken. */
-  #due: DueMessage | undefined;
+  /** A message that was accepted just now and needs a turn of its own: the inbox need not be read to find it. */
+  #due: InboxItem | undefined;
+  /** The session as the last turn that began here found it. Nothing that is decided by it may be wrong if it changed. */
+  #record: SessionRecord | undefined;
   /** How many changes of the inbox were reported that a turn or the queue depends on. */
   #changes = 0;
   /** Changes that were reported since the inbox was read. */
@@ -71,11 +71,12 @@ export class SessionRunner {
   }
 
   /** Runs queued messages unless another process does. Resolves when this process has nothing left to do for them. */
-  async wake({ due }: { readonly due?: DueMessage } = {}): Promise<void> {
+  async wake({ due }: { readonly due?: InboxItem | undefined } = {}): Promise<void> {
     // A drain that has nothing to await would end before it is assigned below, and the runner would stay busy.
     if (this.#isHeld) return;
     this.#isAwake = true;
-    this.#due ??= due;
+    // Later calls for the same message only ask whether its runner has died.
+    if (due !== undefined && !this.#chosen.has(due.inboxId)) this.#due ??= due;
     this.#draining ??= this.#drainAll();
     return this.#draining;
   }
@@ -240,9 +241,10 @@ export class SessionRunner {
     const { store, options } = this.#context;
     const { clock, lanes } = options;
     this.#debounce?.cancel();
-    let due = this.#room.hasMessage ? undefined : this.#due;
+    const due = this.#room.hasMessage ? undefined : this.#due;
     this.#due = undefined;
-    if (due === undefined) {
+    let sessionKey = due?.sessionKey;
+    if (sessionKey === undefined) {
       const rows = await store.inbox.pending(this.sessionId);
       this.#room.look(rows);
       if (this.#room.isOn) return;
@@ -251,24 +253,26 @@ export class SessionRunner {
         if (next === undefined) return this.lane.giveBack();
         if (next.waitMs > 0) return this.#wait(next.waitMs);
       }
-      due = rows[0] as InboxItem;
+      ({ sessionKey } = rows[0] as InboxItem);
     }
-    const { sessionKey } = due;
     using slot = await lanes.enter(isSubagentSessionKey(sessionKey) ? 'children' : 'turns');
     // If more messages wait, the lane cannot release its lease and wakes this runner.
-    await this.lane.runTurn((begin) => this.#take(begin, slot));
+    await this.lane.runTurn((begin) => this.#take(begin, slot, due));
   }
 
-  /** By the rows as they are when the session is ours: somebody may have run some of them meanwhile. */
-  async #take(begin: BeginTurn, slot: Slot): Promise<void> {
+  /**
+   * Begins the next turn by the rows as this process knows them. If they are others by now, the store answers with
+   * them, and the turn is chosen again.
+   */
+  async #take(begin: BeginTurn, slot: Slot, due: InboxItem | undefined): Promise<void> {
     if (this.#isHeld) return;
     const { store, options } = this.#context;
     // Whatever woke this runner before is seen by this look.
     this.#isAwake = false;
     this.#heard.clear();
     const [found, record] = await Promise.all([
-      store.inbox.pending(this.sessionId),
-      store.get(this.sessionId),
+      due === undefined ? store.inbox.pending(this.sessionId) : [due],
+      this.#record ?? store.get(this.sessionId),
     ]);
     // What was reported meanwhile may be in these rows already.
     const shown = new Set(found.map(({ inboxId }) => inboxId));
@@ -281,7 +285,12 @@ export class SessionRunner {
       const orphan = rows.find(isRunning);
       const next = orphan === undefined ? nextTurn(rows, options.clock.now().getTime()) : undefined;
       const lead = orphan ?? next?.lead;
-      if (lead === undefined || (next !== undefined && next.waitMs > 0)) return;
+      if (lead === undefined) return;
+      if (next !== undefined && next.waitMs > 0) {
+        // No lease is held, so nothing else looks again when the wait is over.
+        this.#isAwake = true;
+        return;
+      }
       const inputs = next === undefined ? [] : await inputsOf(this.#context, record, next);
       this.#chosen = new Set([lead.inboxId, ...inputs.map(({ inboxId }) => inboxId)]);
       const plan = { turnId, openRows: rows.map(seenAs), lead: lead.inboxId, inputs };
@@ -292,6 +301,7 @@ export class SessionRunner {
         return begin({ ...plan, inputs: [] });
       });
       if (!('openRows' in begun)) {
+        this.#record = begun.record;
         const isRetry = orphan !== undefined;
         // Rows that a dead runner left behind keep no lease: only another look finds them.
         if (isRetry) this.#isAwake = true;

@@ -45,7 +45,7 @@ test.each(['jsonl', 'sqlite'] as const)(
     const before = commits();
     asked.length = 0;
     await turn();
-    const expected = ['receive', 'pending', 'get', 'begin', 'tail', 'end'];
+    const expected = ['receive', 'begin', 'tail', 'end'];
     expect(asked.filter((op) => op !== 'leases')).toEqual(expected);
     expect(commits() - before).toBe(3);
   },
