@@ -72,13 +72,6 @@ expect('the mounted server', used, 'mounted 200');
 expect('the AI SDK endpoint', used, 'chat 2 function');
 expect('the engine', used, 'You said: "hello"');
 expect('the store in its threads', used, '{"firstSeq":2,"lastSeq":2}');
-writeFileSync(
-  join(folder, 'missing.ts'),
-  `import { openStore } from 'reprise';
-await openStore({ kind: 'postgres', url: 'postgres://127.0.0.1:1/x' }).catch((error) => console.log(error.details.next));
-`,
-);
-expect('a missing optional package', run(process.execPath, ['missing.ts']), 'npm install pg');
 
 // Programs are bundled: the threads must be found in the installed package, or beside a bundle that is deployed alone.
 writeFileSync(

@@ -3,7 +3,6 @@ import type { SessionIndex } from '../store/port/session-index.ts';
 import type { Store } from '../store/port/store.ts';
 import { editedIndexText, emitWarning } from './edited-indexes.ts';
 import { assertKindFits, kindIn, type LocalKind } from './home-stores.ts';
-import { loadWith } from './optional-package.ts';
 
 export type StoreKind = LocalKind | 'memory' | 'postgres';
 
@@ -57,7 +56,7 @@ export async function openStore(given: OpenStoreOptions = {}): Promise<Store> {
         onEdited: (file) => onWarning(editedIndexText(file)),
       });
     case 'postgres':
-      return (await loadWith('pg', () => import('../store/postgres/open.ts'))).openPostgresStore({
+      return (await import('../store/postgres/open.ts')).openPostgresStore({
         ...options,
         url: urlOf(options),
       });

@@ -409,7 +409,6 @@ export const SAMPLES: { readonly [C in keyof MessageParams]: MessageParams[C] } 
     ...{ problem: 'repeatedName', name: '"model"', atEnd: true },
   },
   'config.badToolModule': { path: '/app/tools.ts', reason: 'Unexpected token' },
-  'package.missing': { name: 'pg' },
   'config.badTrustFile': { file: 'trusted.json' },
   'profile.unknown': { profile: '"x"', known: ['native'] },
   'node.tooOld': { version: '20.1.0', min: 24 },

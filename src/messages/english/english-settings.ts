@@ -85,7 +85,6 @@ export const ENGLISH_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
       : `the module ${path} could not be loaded: ${reason}`,
     'Export a tool, a list of tools, or a function that returns the list for a session.',
   ],
-  'package.missing': ({ name }) => [`this needs the package "${name}"`, `Install it: npm install ${name}`],
   'config.badTrustFile': ({ file }) => [
     `the list of trusted files cannot be read: ${file}`,
     `Correct ${file}, or remove it and run "reprise config trust" in each trusted folder.`,

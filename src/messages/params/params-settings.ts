@@ -83,8 +83,6 @@ export interface SettingMessages {
   };
   /** Null `reason`: the module has no default export; else why it could not be loaded. */
   'config.badToolModule': { readonly path: string; readonly reason: string | null };
-  /** An optional package is not installed. */
-  'package.missing': { readonly name: string };
   'config.badTrustFile': { readonly file: string };
   'profile.unknown': { readonly profile: string; readonly known: readonly string[] };
   'node.tooOld': { readonly version: string; readonly min: number };

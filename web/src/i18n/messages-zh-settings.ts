@@ -66,7 +66,6 @@ export const CHINESE_SETTINGS: Pick<MessageTable, keyof SettingMessages> = {
     reason === null
       ? `模块 ${path} 没有默认导出。请导出一个工具、工具列表，或返回会话工具列表的函数。`
       : `无法加载模块 ${path}：${reason}`,
-  'package.missing': ({ name }) => `这需要软件包“${name}”。请安装：npm install ${name}`,
   'config.badTrustFile': ({ file }) =>
     `无法读取受信任文件的列表：${file}。请更正它，或删除它，然后在每个受信任的文件夹中运行“reprise config trust”。`,
   'profile.unknown': ({ profile, known }) => `没有配置方案 ${profile}。可用：${known.join('、')}。`,
