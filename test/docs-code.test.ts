@@ -160,7 +160,7 @@ test('every other block says why it is not run', () => {
       "docs/guides/from-openclaw.md": 1,
       "docs/guides/from-zeroclaw.md": 1,
       "docs/guides/from-zyhive.md": 1,
-      "docs/guides/import.md": 1,
+      "docs/guides/import.md": 2,
       "docs/guides/web-ui.md": 1,
       "docs/http.md": 1,
       "docs/interop.md": 1,
