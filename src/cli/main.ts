@@ -107,7 +107,6 @@ function createBare(): Command {
   configureHelp(program);
   addExamples(program, [
     'reprise                     chat; resumes the last session',
-    'reprise "why is it red?"    chat, with a first message',
     'reprise -p "why?"           one answer, in a new session; -c: in the last one',
     'reprise ls garden           sessions with "garden" in their title or label',
     'reprise show @last          read one: id, title, label, key, @last or @-2',
