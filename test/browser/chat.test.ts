@@ -325,7 +325,7 @@ describe('a chat in the browser', () => {
     const { page } = opened;
     await say(page, 'hello');
     const live = page.locator('.live');
-    await live.getByText('Retrying (attempt 3)… busy twice').waitFor();
+    await live.getByText('Retrying in 0 s (attempt 3)… busy twice').waitFor();
     expect(await live.locator('.note').count()).toBe(1);
     const name = await live.locator('header b').textContent();
     first.open();

@@ -20,6 +20,8 @@ async function afterRebuild(home: string): Promise<readonly number[]> {
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(home, `control.db${suffix}`), { force: true });
   await using store = await openStore({ kind: 'jsonl', home });
   await store.reindex();
+  // A list has titles first and counts later.
+  await expect.poll(async () => (await store.stats()).rebuilding).toBeUndefined();
   return await counts(store);
 }
 

@@ -175,7 +175,7 @@ export class MarkdownStream {
     filling.before = source[length - 1] ?? filling.before;
     let out = '';
     for (const [at, span] of spans.entries()) {
-      out += filling.filler.add(span);
+      out += filling.filler.add(this.#marked(span));
       const { href } = span;
       if (href === undefined || spans[at + 1]?.href === href) continue;
       const shown = spans
@@ -188,12 +188,18 @@ export class MarkdownStream {
     return out;
   }
 
+  /** Without colors, code keeps its backticks. They are part of the text, so that lines wrap where they end. */
+  #marked(span: Span): Span {
+    const isMarked = !this.#options.colors && span.formats.includes('code');
+    return isMarked ? { ...span, text: `\`${span.text}\`` } : span;
+  }
+
   #paint(text: string, { formats, href }: Span): string {
     if (text === '') return '';
     if (text === ' ') return text;
     let shown = text;
     for (const format of formats) {
-      if (format === 'code') shown = this.#options.colors ? color('code', shown) : `\`${shown}\``;
+      if (format === 'code') shown = color('code', shown);
       else if (format === 'link') shown = linkText(shown, href ?? '', this.#options.links);
       else shown = style(format, shown);
     }
@@ -253,6 +259,7 @@ export class MarkdownStream {
     const drawn = drawTable(rows, {
       columns: this.#options.columns(),
       paint: (text, span) => this.#paint(text, span),
+      marked: (span) => this.#marked(span),
       indent: lead.start,
     });
     return `${drawn.join('\n')}\n`;

@@ -34,15 +34,20 @@ export function isDelimiterRow(line: string): boolean {
   return tableCells(line).every((cell) => DELIMITER.test(cell));
 }
 
+interface TableLook {
+  readonly columns: number;
+  readonly paint: Paint;
+  /** Adds the marks that a span has where it has no color. */
+  readonly marked: (span: Span) => Span;
+  readonly indent: string;
+}
+
 /** Draws a table that fits the terminal: columns shrink and their cells wrap. */
-export function drawTable(
-  rows: readonly string[],
-  { columns, paint, indent }: { readonly columns: number; readonly paint: Paint; readonly indent: string },
-): string[] {
+export function drawTable(rows: readonly string[], { columns, paint, marked, indent }: TableLook): string[] {
   const [head = [], aligns = [], ...body] = rows.map(tableCells);
   const cellsOf = (row: readonly string[]): readonly (readonly Span[])[] =>
-    head.map((_, i) => scanInline(row[i] ?? '', true).spans);
-  const header = head.map((cell) => scanInline(cell, true, { formats: ['bold'] }).spans);
+    head.map((_, i) => scanInline(row[i] ?? '', true).spans.map(marked));
+  const header = head.map((cell) => scanInline(cell, true, { formats: ['bold'] }).spans.map(marked));
   const all = [header, ...body.map(cellsOf)];
   const natural = head.map((_, i) => Math.max(3, ...all.map((row) => spansWidth(row[i] ?? [], paint))));
   const room = columns - widthOf(indent) - GAP.length * (head.length - 1);

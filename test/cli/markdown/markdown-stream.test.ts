@@ -50,6 +50,14 @@ function render(text: string, look: Look = {}): string {
   return markdown.take(text) + markdown.end();
 }
 
+test('the backticks that code has without colors count when a line wraps', () => {
+  for (let columns = 12; columns <= 60; columns++)
+    for (const line of render('Use bold words and `code` in a line that is `long` enough.', {
+      columns,
+    }).split('\n'))
+      expect(widthOf(line), `${columns}: ${line}`).toBeLessThanOrEqual(columns);
+});
+
 describe.each([40, 80, 120])('at %i columns', (columns) => {
   const whole = render(DOCUMENT, { columns });
 

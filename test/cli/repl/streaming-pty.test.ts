@@ -38,7 +38,14 @@ function reprise(url: string, { columns = 80, env = {} }: Look = {}, ...args: re
   mkdirSync(join(home, 'config', 'reprise'), { recursive: true });
   const models = { 'openai-compatible': { baseURL: url, apiKey: 'k' } };
   writeFileSync(join(home, 'config', 'reprise', 'config.json'), JSON.stringify({ models }));
-  const all = cliEnv({ REPRISE_HOME: home, TERM: 'xterm', XDG_CONFIG_HOME: join(home, 'config'), ...env });
+  const look = env['NO_COLOR'] === undefined ? { FORCE_COLOR: '1' } : {};
+  const all = cliEnv({
+    REPRISE_HOME: home,
+    TERM: 'xterm',
+    XDG_CONFIG_HOME: join(home, 'config'),
+    ...look,
+    ...env,
+  });
   return new Terminal([process.execPath, COMMAND, '--model', 'openai-compatible:m', ...args], {
     ...{ env: all, columns, cwd: home },
   });

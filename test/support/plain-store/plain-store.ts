@@ -217,7 +217,8 @@ export class PlainStore extends PlainLeases implements port.Store {
     const { data } = this;
     const { leaf, blobs } = session;
     const [lines, keys] = [session.lines.length, new Map(session.keys)];
-    const maps = [data.sessions, data.active, data.items, data.inbound] as Map<string, unknown>[];
+    const { sessions, active, items, inbound, turns } = data;
+    const maps = [sessions, active, items, inbound, turns] as Map<string, unknown>[];
     const copies = maps.map((map) => new Map(map));
     try {
       return work();
