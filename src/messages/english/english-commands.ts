@@ -333,8 +333,9 @@ const CONTEXT_PARTS: Readonly<Record<string, string>> = {
   reserve: 'reserved for the answer',
   free: 'free',
 };
-const BAR_CELLS = 40;
-const BAR_MARKS: Readonly<Record<string, string>> = { free: '.', reserve: '=', margin: '~' };
+const BAR_CELLS = 30;
+/** The other parts add up to the tokens in the line above the bar. */
+const UNUSED_PARTS: ReadonlySet<string> = new Set(['free', 'reserve']);
 
 /** How many cells of a bar each part fills; they add up to all cells. */
 export function barCells(all: readonly ContextPart[], window: number, cells: number): number[] {
@@ -352,12 +353,14 @@ export function contextPartText({ name, tokens }: ContextPart, window: number): 
   return `${(CONTEXT_PARTS[name] ?? name).padEnd(NAME_COLUMN)} ${count(tokens).padStart(10)} ${share.padStart(5)}%`;
 }
 
+/** The bar has the form that claw0 documents; the parts below it add up to the window. */
 function contextBar(all: readonly ContextPart[], window: number): string {
-  const cells = barCells(all, window, BAR_CELLS);
-  const bar = all.map(({ name }, i) => (BAR_MARKS[name] ?? '#').repeat(cells[i] ?? 0)).join('');
+  const used = all.reduce((sum, { name, tokens }) => (UNUSED_PARTS.has(name) ? sum : sum + tokens), 0);
+  const [cells = 0] = barCells([{ name: 'used', tokens: used }], window, BAR_CELLS);
+  const percent = ((used * 100) / Math.max(1, window)).toFixed(1);
   return [
-    `[${bar}]`,
-    ...all.map((part) => `  ${BAR_MARKS[part.name] ?? '#'} ${contextPartText(part, window)}`),
+    `[${'#'.repeat(cells).padEnd(BAR_CELLS, '-')}] ${percent}%`,
+    ...all.map((part) => `  ${contextPartText(part, window)}`),
   ].join('\n');
 }
 

@@ -119,6 +119,7 @@ describe.skipIf(!hasTerminals())('an answer at a terminal', () => {
 
   test.each([0, 1, 3, 9, 40, TEXT.indexOf('const') + 3, TEXT.indexOf('| x')])(
     'Ctrl-C after %i characters leaves a clean prompt',
+    { tags: 'long' },
     async (count) => {
       await using provider = await openMarkdownProvider({ text: TEXT });
       await using terminal = reprise(provider.url);

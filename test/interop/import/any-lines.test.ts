@@ -12,7 +12,7 @@ import {
 } from '../../support/store/interop-home.ts';
 import { claudeLines, codexLines, geminiLines, WORDS } from '../../support/store/tool-homes.ts';
 
-const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 25);
+const RUNS = Number(process.env['REPRISE_PROPERTY_RUNS'] ?? 8);
 const SOURCES: Readonly<Record<string, { readonly name: string; readonly lines: () => readonly object[] }>> =
   {
     'Claude Code': { name: 'aaaaaaaa-1111-4222-8333-444444444444.jsonl', lines: claudeLines },
