@@ -30,7 +30,7 @@ export class UiChunks {
       case 'command':
         return this.#delta('text', event.text);
       case 'interrupted':
-        // What was streamed before is lost, and this is what was stored of it. A stream that showed some goes on.
+        // What was streamed before is lost, and this is what was stored of it. A stream that showed some of it continues.
         return this.#parts === 0 && event.text !== '' ? this.#delta('text', event.text) : [];
       case 'tool_call': {
         const { id: toolCallId, name: toolName, input } = event;

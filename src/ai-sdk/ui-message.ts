@@ -1,8 +1,8 @@
 import type { SessionMessage } from '../engine/history/session-messages.ts';
 
 /*
- * The messages of the AI SDK's user interfaces, as far as Reprise makes them. They are declared here so that nobody who
- * does not use the AI SDK needs its packages; a test assigns them to the SDK's own types.
+ * The messages of the AI SDK's user interfaces, as far as Reprise makes them. They are declared here, so that a program that
+ * does not use the AI SDK does not need its packages; a test assigns them to the SDK's own types.
  */
 
 export type UiPart =

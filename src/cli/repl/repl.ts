@@ -91,7 +91,7 @@ export class Repl {
     return round?.sent.filter((one) => one !== round.shown && one.isQueued) ?? [];
   }
 
-  /** Takes back the newest queued message. @returns its text, or undefined if none waits. */
+  /** Withdraws the newest queued message. @returns its text, or undefined if none waits. */
   async withdraw(): Promise<string | undefined> {
     const last = this.#queued.at(-1);
     return last !== undefined && (await this.#takeBack(last)) ? last.text : undefined;

@@ -97,7 +97,7 @@ export const ENGLISH_COMMANDS: Pick<MessageTable, keyof CommandMessages> = {
       'keys:',
       '  Alt-Enter, or \\ at the end of a line   a new line in the message; a pasted text keeps its lines',
       '  @path                                 adds a text file or an image; Tab completes the path',
-      '  Up while an answer streams            takes back the newest queued message',
+      '  Up while an answer streams            withdraws the newest queued message',
       '  Ctrl-C, Esc                           stops the answer; queued messages return to the input line',
       '  Ctrl-R, Up                            earlier input',
       '  Ctrl-D, or Ctrl-C twice               leaves',

@@ -246,7 +246,7 @@ export const ENGLISH_STORES: Pick<MessageTable, keyof StoreMessages> = {
     canWrite
       ? problem === 'older'
         ? 'Run "reprise verify" once: before its checks it upgrades the store. Then try again.'
-        : 'Try again when the other process is done. If there is none, run "reprise verify" once: before its checks it finishes that work.'
+        : 'Try again when the other process is done. If no other process uses it, run "reprise verify" once: before its checks it finishes that work.'
       : `Make the folder of ${file} writable, or copy it to a folder where you can write. Then run "reprise verify" there once.`,
   ],
   'store.damaged': ({ problem, found }) => [

@@ -19,7 +19,7 @@ export function useFileDrop({ isOver, onFiles }: FileDropOptions): void {
       isOver.value = true;
     };
     const onLeave = (event: DragEvent): void => {
-      // Between two elements there is a next one; outside of the window there is none.
+      // Between two elements there is a next one; outside of the window there is no next one.
       if (event.relatedTarget === null) isOver.value = false;
     };
     const onDrop = (event: DragEvent): void => {

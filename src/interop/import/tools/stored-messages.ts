@@ -11,7 +11,7 @@ export function namedByFile(tool: string, place: string): string {
   return `${tool}-${createHash('sha256').update(place).digest('hex').slice(0, 16)}`;
 }
 
-/** The JSON value of a column; undefined if it is none, or too large. */
+/** The JSON value of a column; undefined if it is not JSON, or too large. */
 export function parsedRow(text: unknown): unknown {
   if (typeof text !== 'string') return undefined;
   try {
