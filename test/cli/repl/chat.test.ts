@@ -64,8 +64,8 @@ describe('the chat', () => {
   test('/context shows a bar and the parts of the context', () => {
     const { stdout } = chat(['hello', '/context']);
     expect(stdout).toMatch(/^Context usage: ~\d[\d,]* \/ 200,000 tokens$/m);
-    expect(stdout).toMatch(/^\[\.{38}={2}\]$/m);
-    expect(stdout).toMatch(/^ {2}= reserved for the answer +8,192 +4\.1%$/m);
+    expect(stdout).toMatch(/^\[-{30}\] 0\.0%$/m);
+    expect(stdout).toMatch(/^ {2}reserved for the answer +8,192 +4\.1%$/m);
   });
 
   test('/undo undoes the last turn, /redo redoes it, and neither goes too far', () => {
