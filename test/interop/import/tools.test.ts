@@ -1,10 +1,10 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { rebuildHistory } from '../../../src/exports/transcript.ts';
 import type { Entry, Store } from '../../../src/index.ts';
-import { isObject } from '../../../src/transcript/json.ts';
+import { isObject, type JsonObject } from '../../../src/transcript/json.ts';
 import { pathEntries } from '../../../src/transcript/tree.ts';
 import {
   entriesOf,
@@ -137,6 +137,31 @@ describe('Claude Code', () => {
       'unheard-of': { count: 1, first: expect.stringContaining('line 10') },
     });
     expect(await store.get(`${id}-agent-s1`)).toMatchObject({ parentId: id, messageCount: 2 });
+  });
+
+  test('a session that is continued after it was forked stays one session with its id', async () => {
+    const folder = join(root(), 'projects', '-work');
+    const lines = claudeLines();
+    const [first = '', second = ''] = [
+      'aaaaaaaa-1111-4222-8333-444444444444',
+      'cccccccc-1111-4222-8333-444444444444',
+    ];
+    const question = (uuid: string, content: string): JsonObject => ({
+      ...{ type: 'user', uuid, parentUuid: 'u2', timestamp: AT(12), message: { role: 'user', content } },
+    });
+    writeJsonLines(join(folder, `${first}.jsonl`), lines);
+    const copied = lines.map((line) => ({ ...line, sessionId: second }));
+    writeJsonLines(join(folder, `${second}.jsonl`), [...copied, question('u8', 'in the fork')]);
+    const store = await freshStore();
+    expect((await importFrom(store, folder)).sessions.map(({ id }) => id)).toEqual([first]);
+    const changed = writeJsonLines(join(folder, `${first}.jsonl`), [
+      ...lines,
+      question('u9', 'in the original'),
+    ]);
+    const later = new Date(Date.now() + 60_000);
+    utimesSync(changed, later, later);
+    expect((await importFrom(store, folder)).sessions.map(({ id }) => id)).toEqual([first]);
+    expect((await store.list()).sessions).toHaveLength(1);
   });
 
   test('files that share lines are one session, and a compaction keeps what it preserved', async () => {

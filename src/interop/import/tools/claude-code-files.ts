@@ -1,3 +1,4 @@
+import { lstat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '../../../transcript/json.ts';
 import { readRecords, stampOf } from '../record-lines.ts';
@@ -23,6 +24,8 @@ interface File {
   readonly id: string;
   readonly firstUuid: string | undefined;
   readonly firstAt: string;
+  /** When the file was created, which does not change when it grows. */
+  readonly createdAt: bigint;
   readonly changedAt: string;
   /** Subagents inside the file. */
   readonly roots: readonly string[];
@@ -81,7 +84,8 @@ async function readFacts(path: string, stamp: string): Promise<File> {
   }
   const changedAt = new Date(Number(stamp.split(':')[2])).toISOString();
   const roots = (await contains(path, '"isSidechain":true')) ? await findRoots(path) : [];
-  return { path, stamp, id, firstUuid, firstAt, changedAt, roots };
+  const { birthtimeNs: createdAt } = await lstat(path, { bigint: true });
+  return { path, stamp, id, firstUuid, firstAt, createdAt, changedAt, roots };
 }
 
 function* recordsIn(text: string): Generator<JsonObject> {
@@ -136,12 +140,18 @@ async function groupByLines(files: readonly File[]): Promise<readonly (readonly 
   return [...new Set(groupOf.values())];
 }
 
-/** The oldest file names the session, so that a later fork does not change its id. */
+function compare<T extends string | bigint>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * The oldest file names the session, so that a later fork does not change its id. A fork begins with the same lines, so
+ * the time of creation decides: an original that is continued after its fork stays the original.
+ */
 function sessionsOf(group: readonly File[]): ClaudeSession[] {
-  const files = [...group].sort((a, b) => {
-    const order = [a.firstAt < b.firstAt, a.firstAt > b.firstAt];
-    return order[0] ? -1 : order[1] ? 1 : a.changedAt < b.changedAt ? -1 : 1;
-  });
+  const files = [...group].sort(
+    (a, b) => compare(a.firstAt, b.firstAt) || compare(a.createdAt, b.createdAt) || compare(a.id, b.id),
+  );
   const id = files[0]?.id ?? '';
   const stamp = files.map((file) => file.stamp).join(' ');
   const indexedAt =
